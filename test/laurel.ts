@@ -52,7 +52,8 @@ export interface TestLaurel {
  * Starts one. `clock`: does not advance if given. `configuration`: applied to the organisation's own tenant. `workers`:
  * whether events are moved to Postgres and due work is done. `testClock`: the admin API sets the time instead. `redisUrl`,
  * `databaseUrl`: a Redis and a migrated database that the test manages, and a key of the database (`adminKey`); `cluster`:
- * whether Redis is a cluster, by default as in the whole run (`TEST_REDIS=cluster npm test`). `log`: silent by default.
+ * whether Redis is a cluster, by default as in the whole run (`TEST_REDIS=cluster npm test`). `log`: silent by default. `clockPatienceMs`: long by default, because a busy machine
+ * takes long to start a worker; short for a test whose work fails on purpose.
  */
 export async function startLaurel(
   options: {
@@ -74,6 +75,7 @@ export async function startLaurel(
     cluster?: boolean;
     log?: Logger;
     acknowledgeMs?: number;
+    clockPatienceMs?: number;
     failedKeyLimit?: number;
     idempotencyKeysPerDay?: number;
     /** Requests per second; unlimited if absent. */
@@ -114,6 +116,7 @@ export async function startLaurel(
       redisUrl: url,
       acknowledgeMs: options.acknowledgeMs ?? null,
       databaseUrl,
+      clockPatienceMs: options.clockPatienceMs ?? 120_000,
       backlogLimit: options.backlogLimit ?? 100_000,
       backlogLimitBytes: options.backlogLimitBytes ?? 1_073_741_824,
       webhookAllowPrivate: options.webhookAllowPrivate ?? false,

@@ -32,6 +32,8 @@ export interface FrontendSettings extends CoreSettings, Partial<FrontendEnv> {
   liveLimits?: LiveLimits;
   pushServers?: PushSenderOptions['baseUrls'];
   onClaimMoment?: ClaimsOptions['onMoment'];
+  /** See `ClockControlOptions`. */
+  clockPatienceMs?: number;
 }
 
 export interface FrontendCore extends Core {
@@ -40,6 +42,7 @@ export interface FrontendCore extends Core {
     /** Other addresses of push providers, for tests. */
     pushServers: NonNullable<PushSenderOptions['baseUrls']>;
     onClaimMoment: ClaimsOptions['onMoment'];
+    clockPatienceMs: number | undefined;
   };
   metrics: FrontendMetrics;
   /** For history reads; see `HISTORY_POOL`. */
@@ -145,6 +148,7 @@ function createShared(core: Core, settings: FrontendSettings): Omit<FrontendCore
       secretsKey: settings.secretsKey ?? null,
       pushServers: settings.pushServers ?? {},
       onClaimMoment: settings.onClaimMoment,
+      clockPatienceMs: settings.clockPatienceMs,
       liveLimits: settings.liveLimits ?? { connections: Infinity, perUser: Infinity },
     },
     metrics,

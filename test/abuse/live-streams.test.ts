@@ -189,7 +189,7 @@ async function keepEntries(userId: string, count: number, bytes: number): Promis
     pipeline.xadd(recentKey(shard), `${afterMs}-${n}`, OUTBOX.tenant, '999', OUTBOX.records, 'x'.repeat(bytes));
   for (const [error] of (await pipeline.exec())!) expect(error).toBeNull();
   // Later events have later positions.
-  await vi.waitUntil(() => Date.now() > afterMs + 1);
+  await expect.poll(() => Date.now()).toBeGreaterThan(afterMs + 1);
 }
 
 test('a stream that would have to read too much gets the current state instead, as do several streams of one user', async () => {

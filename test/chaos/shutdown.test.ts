@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
@@ -9,6 +8,7 @@ import { HttpClient } from './http.ts';
 import { drained } from './audit.ts';
 import { eventually, signal } from './processes.ts';
 import { API_KEY, ChaosStack } from './stack.ts';
+import { endChild } from '../stack/child-process.ts';
 
 const CLIENTS = 8;
 /** An ending frontend closes a connection that rests for longer. Clients rest less, unless the machine stops them. */
@@ -124,9 +124,7 @@ describe('under load', () => {
   test('SIGTERM: answers what has begun, refuses the rest, and stores everything it answered', async () => {
     const load = new Load('end', 'end');
     await eventually('the first events', () => load.acknowledged.length > 100);
-    const exited = once(stack.laurel, 'exit');
-    stack.laurel.kill('SIGTERM');
-    expect(await exited).toEqual([0, null]);
+    expect(await endChild(stack.laurel, 'SIGTERM')).toEqual([0, null]);
     await load.end();
     expect(load.failures).toEqual([]);
     const redis = new Redis(stack.redisUrl);

@@ -1,5 +1,4 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createWriteStream } from 'node:fs';
 import { join } from 'node:path';
@@ -12,6 +11,7 @@ import { CuttingProxy } from '../stack/cutting-proxy.ts';
 import { HttpClient } from './http.ts';
 import { childrenOf, eventually, signal } from './processes.ts';
 import { DATA_FOLDER } from '../stack/data-folder.ts';
+import { endChild } from '../stack/child-process.ts';
 
 export const API_KEY = 'chaos.0123456789abcdef0123456789abcdef';
 
@@ -128,11 +128,9 @@ export class ChaosStack {
   async stop(): Promise<void> {
     for (const part of ['frontend', 'worker', 'redis', 'postgres'] as const) signal(this.pids(part), 'SIGCONT');
     const { supervisor } = this;
-    if (supervisor !== null && supervisor.exitCode === null && supervisor.signalCode === null) {
-      const exited = once(supervisor, 'exit');
-      supervisor.kill('SIGTERM');
+    if (supervisor !== null) {
       const timer = setTimeout(() => supervisor.kill('SIGKILL'), 40_000);
-      await exited;
+      await endChild(supervisor, 'SIGTERM');
       clearTimeout(timer);
     }
     this.oneRedisProxy?.close();

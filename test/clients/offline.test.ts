@@ -1,5 +1,4 @@
 import { fork, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -15,6 +14,7 @@ import { hasBrowser, killBrowserIn, startBrowserIn } from '../stack/chromium.ts'
 import { CuttingProxy } from '../stack/cutting-proxy.ts';
 import { inFewFiles } from '../stack/in-few-files.ts';
 import { STUDY_APP } from '../study-app.ts';
+import { endChild, messageOf } from '../stack/child-process.ts';
 
 /** A page of an app: its queue keeps events in IndexedDB. */
 const PAGE = `
@@ -51,15 +51,12 @@ async function startFrontend(): Promise<string> {
       LOG_LEVEL: 'fatal',
     },
   });
-  await once(frontend, 'message');
+  await messageOf(frontend);
   return `http://127.0.0.1:${port}`;
 }
 
 async function kill(started: ChildProcess | undefined): Promise<void> {
-  if (started === undefined || started.exitCode !== null || started.signalCode !== null) return;
-  const exit = once(started, 'exit');
-  started.kill('SIGKILL');
-  await exit;
+  if (started !== undefined) await endChild(started, 'SIGKILL');
 }
 
 /** Opens the page in a browser that has what earlier ones stored. */

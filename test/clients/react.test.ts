@@ -14,6 +14,7 @@ import { PACKAGE_ROOT } from '../../src/package-root.ts';
 import { keep, violationsInBothSchemes, watchedPage, WIDTHS } from '../console/browser.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
+import { endChild } from '../stack/child-process.ts';
 
 // The React hooks: on a server, in a page of this test, in the page of the documentation, and in the example.
 const run = promisify(execFile);
@@ -192,7 +193,7 @@ describe.skipIf(!hasBrowser)('in a browser', () => {
     await shows('second', /^ready 2gus10$/);
     await shows('around', /^ready 2gus10$/);
     await shows('among', /^ready 1hal20,2gus10$/);
-    expect(await page.evaluate('mounts')).toBe(2);
+    await expect.poll(() => page.evaluate('mounts')).toBe(2);
     expect(sockets.length).toBe(1);
 
     // Another leaderboard needs another connection, which continues where the first one ended.
@@ -203,7 +204,7 @@ describe.skipIf(!hasBrowser)('in a browser', () => {
     await track('gus', 10);
     await shows('ever', /^ready 1gus80,2hal67$/);
     await shows('xp', /^ready 80$/);
-    expect(await page.evaluate('reported')).toEqual(['ready', 59, 66, 73, 80]);
+    await expect.poll(() => page.evaluate('reported')).toEqual(['ready', 59, 66, 73, 80]);
     expect([sockets.length, open()]).toEqual([2, 1]);
 
     // One that does not exist does not end the stream of the others.
@@ -288,10 +289,7 @@ describe.skipIf(!hasBrowser)('examples/react', () => {
     [url] = (await once(createInterface(server.stdout!), 'line')) as [string];
   });
   afterAll(async () => {
-    if (server === undefined) return;
-    const exit = once(server, 'exit');
-    server.kill();
-    await exit;
+    if (server !== undefined) await endChild(server, 'SIGTERM');
   });
 
   async function signIn(page: Page, name: string): Promise<void> {
@@ -323,7 +321,7 @@ describe.skipIf(!hasBrowser)('examples/react', () => {
     await page.getByRole('button', { name: 'Flip 10 cards' }).press('Enter');
     await page.getByText('10 cards so far.').waitFor();
     await page.getByText('1 day in a row').waitFor();
-    expect(await page.locator('td[aria-current=date]').innerText()).toMatch(/: done$/);
+    await expect.poll(() => page.locator('td[aria-current=date]').innerText()).toMatch(/: done$/);
     await row(page, 'Eve 10').waitFor();
     await page.getByText('59 XP to spend').waitFor();
     const toasts = page.getByRole('status', { name: 'Achievements' });
@@ -334,7 +332,7 @@ describe.skipIf(!hasBrowser)('examples/react', () => {
     await page.keyboard.press('Escape');
     await toasts.getByText('Day one', { exact: true }).waitFor({ state: 'detached' });
     expect(await violationsInBothSchemes(page, false)).toEqual([]);
-    expect(await toasts.locator('.toast').count()).toBe(2);
+    await expect.poll(() => toasts.locator('.toast').count()).toBe(2);
     await page.evaluate('endings.forEach((end) => end())');
     await toasts.locator('.toast').first().waitFor({ state: 'detached' });
 

@@ -167,7 +167,7 @@ describe.skipIf(!hasBrowser)('the analytics screens', () => {
         await tile(name)
           .getByText(`Yesterday ${figure(yesterday)}, a week before ${figure(weekBefore)}`)
           .waitFor();
-        expect(await tile(name).textContent()).toContain(figure(week));
+        await expect.poll(() => tile(name).textContent()).toContain(figure(week));
       };
       const { days } = await read('users', 7, 1);
       await says(
@@ -199,7 +199,7 @@ describe.skipIf(!hasBrowser)('the analytics screens', () => {
       expect(chosen.map(({ key }: { key: string }) => key)).toEqual(['minutes']);
       await tile('Minutes studied').click();
       await page.getByText('Top attributes').waitFor();
-      expect(new URL(page.url()).searchParams.get('from')).toMatch(day(7));
+      await expect.poll(() => new URL(page.url()).searchParams.get('from')).toMatch(day(7));
       await laurel.admin.patch('/v1/metrics', [{ id: chosen[0].id, onOverview: null }]);
       expect(errors).toEqual([]);
       await context.close();

@@ -10,7 +10,7 @@ const ARTEFACTS = join(PACKAGE_ROOT, 'artefacts/console');
 const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core'), 'utf8');
 
 /** How long something may take to appear on a busy machine. */
-const PATIENCE_MS = 60_000;
+const PATIENCE_MS = 120_000;
 
 /** A page that has everything makes no request for this long. */
 const QUIET_MS = 120;
@@ -132,7 +132,7 @@ const SIDEWAYS = `[document.documentElement, ...(innerWidth < 768 ? document.que
   .map((element) => element.outerHTML.slice(0, 120) + ': ' + element.scrollWidth + ' > ' + element.clientWidth)`;
 
 /** How long a page may take to fold its tables after the window has changed its size. */
-const FOLDING_MS = 10_000;
+const FOLDING_MS = 60_000;
 
 /** The parts of a page that are wider than the window or, on a phone, than their frame, one line each. */
 export async function tooWide(page: Page): Promise<string[]> {
@@ -144,9 +144,16 @@ export async function tooWide(page: Page): Promise<string[]> {
   }
 }
 
-/** Acts, and waits until the page says something about it, which it does for a few seconds only. */
+/**
+ * Acts, and waits until the page says something about it, which it does for a few seconds only. The page may still say the same about
+ * an earlier act.
+ */
 export async function says(page: Page, text: string, act: () => Promise<void>): Promise<void> {
-  await Promise.all([page.getByText(text).first().waitFor(), act()]);
+  const saying = page.getByText(text);
+  await saying.evaluateAll((all) => {
+    for (const element of all as unknown as { dataset: Record<string, string> }[]) element.dataset['earlier'] = '';
+  });
+  await Promise.all([saying.and(page.locator(':not([data-earlier])')).first().waitFor(), act()]);
 }
 
 /** The rules of axe that depend on colours: the only ones whose result may differ between a light and a dark page. */

@@ -179,10 +179,10 @@ describe.skipIf(!hasBrowser)('the forms of the console', () => {
     const editor = await form('/metrics', 'metric');
     const [name, key] = [editor.getByLabel('Name', { exact: true }), editor.getByLabel('Key', { exact: true })];
     await name.fill('Übungen, gelöst!');
-    expect(await key.inputValue()).toBe('ubungen-gelost');
+    await expect.poll(() => key.inputValue()).toBe('ubungen-gelost');
     await key.fill('solved');
     await name.fill('Exercises');
-    expect(await key.inputValue()).toBe('solved');
+    await expect.poll(() => key.inputValue()).toBe('solved');
 
     const question = page.getByRole('alertdialog', { name: 'Discard your changes?' });
     await page.keyboard.press('Escape');
@@ -190,7 +190,7 @@ describe.skipIf(!hasBrowser)('the forms of the console', () => {
     expect(await violations(page)).toEqual([]);
     await question.getByRole('button', { name: 'Keep editing' }).click();
     await question.waitFor({ state: 'hidden' });
-    expect(await name.inputValue()).toBe('Exercises');
+    await expect.poll(() => name.inputValue()).toBe('Exercises');
     await editor.getByRole('button', { name: 'Cancel' }).click();
     await question.getByRole('button', { name: 'Discard' }).click();
     await editor.waitFor({ state: 'hidden' });
@@ -200,7 +200,7 @@ describe.skipIf(!hasBrowser)('the forms of the console', () => {
     await page.getByRole('link', { name: 'Metrics', exact: true }).click();
     await question.getByRole('button', { name: 'Keep editing' }).click();
     await question.waitFor({ state: 'hidden' });
-    expect(await page.getByLabel('Minutes studied').inputValue()).toBe('7');
+    await expect.poll(() => page.getByLabel('Minutes studied').inputValue()).toBe('7');
     await page.getByRole('link', { name: 'Metrics', exact: true }).click();
     await question.getByRole('button', { name: 'Discard' }).click();
     await page.getByRole('heading', { name: 'Metrics', level: 1 }).waitFor();
@@ -282,7 +282,7 @@ describe.skipIf(!hasBrowser)('the forms of the console', () => {
     const edit = async (change: (form: Locator) => Promise<unknown>): Promise<void> => {
       await row.getByRole('button', { name: 'Edit Fortnight' }).click();
       const changed = page.getByRole('dialog', { name: 'Edit the leaderboard' });
-      expect(await changed.getByLabel('Start again every').inputValue()).toBe('week');
+      await expect.poll(() => changed.getByLabel('Start again every').inputValue()).toBe('week');
       await change(changed);
       await save(changed, 'Save');
     };
@@ -320,14 +320,13 @@ describe.skipIf(!hasBrowser)('the forms of the console', () => {
   test('keys say what they allow', async () => {
     const { context, form } = await signedIn();
     const admin = await form('/keys', 'admin key');
-    expect(await admin.getByLabel('Access').locator('option').allInnerTexts()).toEqual([
-      'full: read and change everything',
-      'read only: see everything, change nothing',
-    ]);
+    await expect
+      .poll(() => admin.getByLabel('Access').locator('option').allInnerTexts())
+      .toEqual(['full: read and change everything', 'read only: see everything, change nothing']);
     const application = await form('/keys', 'application key');
-    expect(await application.getByLabel('Scope').locator('option').allInnerTexts()).toContain(
-      'events: send events, see nothing',
-    );
+    await expect
+      .poll(() => application.getByLabel('Scope').locator('option').allInnerTexts())
+      .toContain('events: send events, see nothing');
     await context.close();
   });
 
@@ -344,14 +343,16 @@ describe.skipIf(!hasBrowser)('the forms of the console', () => {
     await versions.getByText(laurel.adminKey.split('.')[0]!).first().waitFor();
     const editor = page.getByLabel('Configuration document');
     await editor.fill('{}');
-    expect(await versions.getByRole('button', { name: `Compare version ${version}` }).isDisabled()).toBe(true);
+    await expect
+      .poll(() => versions.getByRole('button', { name: `Compare version ${version}` }).isDisabled())
+      .toBe(true);
     // A comparison reads the configuration again, which somebody else has changed meanwhile.
     await laurel.admin.patch('/v1/streaks/settings', { frequency: 'weekly' });
     await page.getByRole('button', { name: 'Compare', exact: true }).click();
     await versions.getByText('update streak settings').nth(1).waitFor();
     expect(await editor.inputValue()).toBe('{}');
     await page.getByRole('button', { name: 'Undo my edits' }).click();
-    expect(JSON.parse(await editor.inputValue()).streaks.frequency).toBe('weekly');
+    await expect.poll(async () => JSON.parse(await editor.inputValue()).streaks.frequency).toBe('weekly');
 
     await versions.getByRole('button', { name: `Compare version ${version}` }).click();
     const changes = page.locator('section').filter({ hasText: `Changes by restoring version ${version}` });

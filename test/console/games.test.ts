@@ -109,19 +109,23 @@ describe.skipIf(!hasBrowser)('the console of a game', () => {
     await page.getByLabel('Ranking of').selectOption('teams');
     const team = page.getByRole('row').filter({ hasText: 'Owls' });
     await team.waitFor();
-    expect((await team.innerText()).split(/\s+/)).toEqual(expect.arrayContaining(['1', 'Owls', '2', '7']));
+    await expect
+      .poll(async () => (await team.innerText()).split(/\s+/))
+      .toEqual(expect.arrayContaining(['1', 'Owls', '2', '7']));
     await keep(page, `${width}-teams`);
     expect(await violations(page)).toEqual([]);
     expect(await tooWide(page)).toEqual([]);
     await at('/leaderboards/laps');
     const fastest = page.getByRole('row').filter({ hasText: 'bob' });
     await fastest.waitFor();
-    expect((await fastest.innerText()).split(/\s+/)).toEqual(expect.arrayContaining(['1', '58.25']));
+    await expect
+      .poll(async () => (await fastest.innerText()).split(/\s+/))
+      .toEqual(expect.arrayContaining(['1', '58.25']));
     await keep(page, `${width}-fastest`);
     // Nobody has chosen a group: the largest is shown, whose name is the last in the alphabet.
     await at('/leaderboards/guild-wins');
     await page.getByRole('row').filter({ hasText: 'bob' }).waitFor();
-    expect(await page.getByLabel('Group').locator('option:checked').innerText()).toBe('Owls (2 users)');
+    await expect.poll(() => page.getByLabel('Group').locator('option:checked').innerText()).toBe('Owls (2 users)');
     expect(await tooWide(page)).toEqual([]);
     expect(errors).toEqual([]);
     await context.close();

@@ -35,10 +35,10 @@ describe.skipIf(!hasBrowser)('jobs in the console', () => {
       const main = page.getByRole('region', { name: 'Jobs' });
       if (access === 'read') {
         await main.getByText('cancelled').first().waitFor();
-        expect(await main.getByRole('button', { name: /^(Cancel|Retry):/ }).count()).toBe(0);
+        await expect.poll(() => main.getByRole('button', { name: /^(Cancel|Retry):/ }).count()).toBe(0);
       } else {
         await main.getByText('3 of 8').waitFor();
-        expect(await main.getByRole('progressbar').count()).toBe(1);
+        await expect.poll(() => main.getByRole('progressbar').count()).toBe(1);
         await main.getByText('broken on purpose').waitFor();
         await keep(page, `${width}-jobs`);
         await main.getByRole('button', { name: /^Retry:/ }).click();

@@ -46,14 +46,13 @@ describe.skipIf(!hasBrowser)('the leagues of the console', () => {
 
   test('show the tiers of a run, and the cohort of a user by who moves', async () => {
     const cohorts = async () => (await laurel.pool.query('SELECT count(*) AS n FROM league_members')).rows[0].n;
-    await expect.poll(cohorts, { timeout: 20_000 }).toBe(12);
+    await expect.poll(cohorts).toBe(12);
     const { page, context, errors, at } = await signedInPage(browser, laurel);
-    context.setDefaultTimeout(30_000);
     await at('/leaderboards/week');
     await page.getByLabel('Ranking of').selectOption('leagues');
     const bronze = page.getByRole('region', { name: 'Tiers' }).getByRole('row').filter({ hasText: 'Bronze' });
     await bronze.waitFor();
-    expect((await bronze.innerText()).split(/\s+/)).toEqual(['Bronze', '12', '2']);
+    await expect.poll(async () => (await bronze.innerText()).split(/\s+/)).toEqual(['Bronze', '12', '2']);
     // At first, the cohort of the leader: the last two users.
     const leaders = page.getByRole('region', { name: 'Cohort of user-12' });
     await leaders.getByRole('rowheader', { name: 'Moves up' }).waitFor();
@@ -80,7 +79,6 @@ describe.skipIf(!hasBrowser)('the leagues of the console', () => {
 
   test('are set up in words, without JSON', async () => {
     const { page, context, errors, at } = await signedInPage(browser, laurel);
-    context.setDefaultTimeout(30_000);
     const stored = async () =>
       (await laurel.admin.get('/v1/leaderboards')).body.find(({ key }: { key: string }) => key === 'cup');
     await at('/leaderboards#new-leaderboard');
@@ -89,7 +87,7 @@ describe.skipIf(!hasBrowser)('the leagues of the console', () => {
     await form.getByLabel('Name', { exact: true }).fill('Cup');
     await form.getByLabel('Metric', { exact: true }).selectOption({ label: 'Wins' });
     // What has a default is never not set.
-    expect(await form.getByLabel('A score is').getByRole('option').allInnerTexts()).not.toContain('Not set');
+    await expect.poll(() => form.getByLabel('A score is').getByRole('option').allInnerTexts()).not.toContain('Not set');
     await form.getByLabel('Start again every').selectOption('days');
     await form.getByRole('checkbox', { name: 'Leagues' }).check();
     await form.getByLabel('Tiers, the lowest first').fill('Wood\nStone\n');
@@ -103,7 +101,7 @@ describe.skipIf(!hasBrowser)('the leagues of the console', () => {
     const leagues = { tiers: [{ name: 'Wood' }, { name: 'Stone' }], cohortUsers: 20, promoted: 7, demoted: 5 };
     expect(await stored()).toMatchObject({ leagues });
     await at(`/leaderboards#edit-${(await stored()).id}`);
-    expect(await form.getByLabel('Tiers, the lowest first').inputValue()).toBe('Wood\nStone');
+    await expect.poll(() => form.getByLabel('Tiers, the lowest first').inputValue()).toBe('Wood\nStone');
     await form.getByLabel('Users without a score').selectOption('fall by one tier');
     await form.getByRole('button', { name: 'Save' }).click();
     await form.waitFor({ state: 'detached' });

@@ -85,7 +85,7 @@ describe.skipIf(!hasBrowser)('the messages of the console', () => {
     await page.getByRole('button', { name: 'Save' }).waitFor();
     const stored = async () => (await laurel.admin.get('/v1/messages/channel')).body;
     expect(await stored()).toMatchObject({ enabled: true, username: 'laurel', hasPassword: true, port: 587, pace: 5 });
-    expect(await page.getByLabel('Password').inputValue()).toBe('');
+    await expect.poll(() => page.getByLabel('Password').inputValue()).toBe('');
 
     const sendTest = async (): Promise<void> => {
       await page.getByLabel('Send a test e-mail to').fill('you@example.com');
@@ -130,7 +130,7 @@ describe.skipIf(!hasBrowser)('the messages of the console', () => {
         .flatMap((one: { status: string; tries: number }) => (one.tries > 0 ? [one.status] : []))
         .toSorted();
     };
-    await expect.poll(tried, { timeout: 20_000 }).toEqual(['failed', 'sent', 'waiting']);
+    await expect.poll(tried).toEqual(['failed', 'sent', 'waiting']);
     expect(smtp.received.some(({ content }) => content.includes('Subject: Well done: First flip'))).toBe(true);
     await at('/messages/log');
     const log = page.getByRole('region', { name: 'Messages', exact: true });
@@ -172,7 +172,7 @@ describe.skipIf(!hasBrowser)('the messages of the console', () => {
       return getComputedStyle(link).backgroundColor;
     });
     expect(colour).toBe('rgb(255, 204, 0)');
-    expect(await page.getByTitle('The e-mail').getAttribute('sandbox')).toBe('');
+    await expect.poll(() => page.getByTitle('The e-mail').getAttribute('sandbox')).toBe('');
     await look(page, 'template');
     for (const shape of ['Phone', 'Text']) {
       await page.getByRole('button', { name: shape, exact: true }).click();
@@ -185,19 +185,19 @@ describe.skipIf(!hasBrowser)('the messages of the console', () => {
     const html = page.getByLabel('HTML', { exact: true });
     await subject.fill('For ');
     await page.getByRole('button', { name: 'User’s name' }).click();
-    expect(await subject.inputValue()).toBe('For {{user.name|there}}');
-    expect(await subject.evaluate((input) => input.matches(':focus'))).toBe(true);
+    await expect.poll(() => subject.inputValue()).toBe('For {{user.name|there}}');
+    await expect.poll(() => subject.evaluate((input) => input.matches(':focus'))).toBe(true);
     await html.fill(`<script>alert(1)</script>${await html.inputValue()}{{streak.colour}}`);
     await page.getByText("Must not have the element 'script'.").waitFor();
     await page.getByText("'streak.colour' is no variable of streak_reminder.").waitFor();
     await look(page, 'template-problems');
     await page.getByRole('button', { name: 'Save' }).click();
-    expect(await html.evaluate((input) => input.matches(':focus'))).toBe(true);
+    await expect.poll(() => html.evaluate((input) => input.matches(':focus'))).toBe(true);
     await html.fill('<h1>{{user.name|Hi}}</h1><p>Go &amp; play</p><p><a href="{{unsubscribeUrl}}">Stop</a></p>');
     await page.getByRole('button', { name: 'Write the text from the HTML' }).click();
-    expect(await page.getByLabel('Text', { exact: true }).inputValue()).toBe(
-      '{{user.name|Hi}}\n\nGo & play\n\nStop: {{unsubscribeUrl}}',
-    );
+    await expect
+      .poll(() => page.getByLabel('Text', { exact: true }).inputValue())
+      .toBe('{{user.name|Hi}}\n\nGo & play\n\nStop: {{unsubscribeUrl}}');
     await frame.getByText('Go & play').waitFor();
 
     // Leaving loses it only after a question.
@@ -259,7 +259,7 @@ describe.skipIf(!hasBrowser)('the messages of the console', () => {
     await look(page, 'messages-language');
     await dialog.getByRole('button', { name: 'Write the template' }).click();
     await page.getByRole('heading', { level: 1, name: 'Streak reminder: German (de)' }).waitFor();
-    expect(await subject.inputValue()).toBe('Theirs');
+    await expect.poll(() => subject.inputValue()).toBe('Theirs');
     await says(page, 'The template is saved.', () => page.getByRole('button', { name: 'Save' }).click());
     await page.getByRole('button', { name: 'Delete' }).click();
     await page.getByRole('alertdialog').getByRole('button', { name: 'Delete' }).click();
@@ -331,12 +331,9 @@ describe.skipIf(!hasBrowser)('the messages of the console', () => {
       const writes = main.getByRole('button', {
         name: /^(?:Save|Create|Delete|Send|Add|Allow|Write|Copy as curl|User’s)/,
       });
-      expect([path, await writes.count(), await main.getByRole('link', { name: /^Write/ }).count()]).toEqual([
-        path,
-        0,
-        0,
-      ]);
-      expect([path, await main.locator('form :is(input, select, textarea):enabled').count()]).toEqual([path, 0]);
+      const enabled = main.locator('form :is(input, select, textarea):enabled');
+      for (const control of [writes, main.getByRole('link', { name: /^Write/ }), enabled])
+        await expect.poll(() => control.count(), { message: path }).toBe(0);
     }
     await page.frameLocator('iframe[title="The e-mail"]').getByText('You were active').waitFor();
     await context.close();

@@ -182,7 +182,7 @@ describe.skipIf(!hasBrowser)("an operator's screens", () => {
     await page.getByRole('link', { name: 'System', exact: true }).waitFor();
     await page.getByRole('link', { name: 'Overview' }).click();
     await page.getByText('Latest changes').waitFor();
-    expect(await page.getByText('Needs attention').count()).toBe(0);
+    await expect.poll(() => page.getByText('Needs attention').count()).toBe(0);
     expect(errors).toEqual([]);
     await context.close();
   });

@@ -142,9 +142,9 @@ describe.skipIf(!hasBrowser)('push notifications and providers in the console', 
     const text = page.getByLabel('Text', { exact: true });
     await text.fill('Hi ');
     await page.getByRole('button', { name: 'User’s ID' }).click();
-    expect(await text.inputValue()).toBe('Hi {{user.id}}');
+    await expect.poll(() => text.inputValue()).toBe('Hi {{user.id}}');
     await phone.getByText('Hi ada').waitFor();
-    expect(await page.getByRole('button', { name: 'Address to unsubscribe' }).count()).toBe(0);
+    await expect.poll(() => page.getByRole('button', { name: 'Address to unsubscribe' }).count()).toBe(0);
     const link = page.getByLabel('What a tap opens');
     await link.fill('javascript://x');
     await page.getByText('Must begin with https:// and a host').waitFor();
@@ -287,7 +287,7 @@ describe.skipIf(!hasBrowser)('push notifications and providers in the console', 
     await look(page, 'messages-failing');
     await page.getByRole('link', { name: 'Open the push channels' }).click();
     await page.getByRole('button', { name: 'Edit: Expo' }).waitFor();
-    expect(new URL(page.url()).pathname).toBe('/console/messages/push-channels');
+    await expect.poll(() => new URL(page.url()).pathname).toBe('/console/messages/push-channels');
     await context.close();
   });
 
@@ -297,14 +297,16 @@ describe.skipIf(!hasBrowser)('push notifications and providers in the console', 
     await at('/messages/push-channels');
     await page.getByRole('button', { name: 'Copy: Public VAPID key' }).waitFor();
     for (const name of [/^Set up/, /^Edit/, /^Delete/, /^Send a test/])
-      expect(await page.getByRole('button', { name }).count()).toBe(0);
+      await expect.poll(() => page.getByRole('button', { name }).count()).toBe(0);
     await at('/messages/channel');
     await expect.poll(() => page.getByLabel('Sender’s address').inputValue()).toBe('hello@example.com');
-    expect(await page.getByRole('button', { name: /^(Add|Remove|Replace|Show the address)/ }).count()).toBe(0);
+    await expect
+      .poll(() => page.getByRole('button', { name: /^(Add|Remove|Replace|Show the address)/ }).count())
+      .toBe(0);
     await at('/messages/push/recap/all');
     await page.getByLabel('As this user gets it').fill('ada');
     await page.getByRole('figure', { name: 'The notification on a phone' }).waitFor();
-    expect(await page.getByRole('button', { name: /^(Save|Send a test|Delete)$/ }).count()).toBe(0);
+    await expect.poll(() => page.getByRole('button', { name: /^(Save|Send a test|Delete)$/ }).count()).toBe(0);
     await context.close();
   });
 });

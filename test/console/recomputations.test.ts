@@ -71,7 +71,7 @@ describe.skipIf(!hasBrowser)('recomputations in the console', () => {
     await main.getByRole('button', { name: 'Revert' }).click();
     await confirm('Revert');
     await status('reverted');
-    expect(await points('user-30')).toBe(before);
+    await expect.poll(() => points('user-30')).toBe(before);
     await main.getByRole('link', { name: 'Recomputations' }).click();
     await main.getByRole('cell', { name: 'reverted' }).first().waitFor();
     await seen('all');

@@ -43,7 +43,7 @@ describe.skipIf(!hasBrowser)('the reference page', () => {
           .waitFor();
       }
       // Every schema has a type, including enumerations.
-      expect(await page.getByText('missing-type-info').count()).toBe(0);
+      await expect.poll(() => page.getByText('missing-type-info').count()).toBe(0);
       await keep(page, `reference-${name.toLowerCase()}-${width}${dark ? '-dark' : ''}`);
       expect({ elsewhere, errors }).toEqual({ elsewhere: [], errors: [] });
       await context.close();

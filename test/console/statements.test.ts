@@ -91,11 +91,11 @@ describe.skipIf(!hasBrowser)('statements of the console', () => {
     expect(await violationsInBothSchemes(page, dark)).toEqual([]);
     await keep(page, `${name}-test-clock-user`);
     await page.getByRole('button', { name: 'Pause' }).click();
-    expect(await page.getByLabel('First day').inputValue()).toBe('2031-05-11');
+    await expect.poll(() => page.getByLabel('First day').inputValue()).toBe('2031-05-11');
     await at(`/points/${points}`);
     await page.getByRole('button', { name: 'New boost' }).click();
-    expect(await page.getByLabel('First day').inputValue()).toBe(DAY);
-    expect(await page.getByLabel('Last day').inputValue()).toBe('2031-05-17');
+    await expect.poll(() => page.getByLabel('First day').inputValue()).toBe(DAY);
+    await expect.poll(() => page.getByLabel('Last day').inputValue()).toBe('2031-05-17');
     await page.keyboard.press('Escape');
     await keep(page, `${name}-rules-points`);
     const rule = page.getByRole('cell', { name: /^(?:Awarded for )?every 5 Flashcards flipped if the event’s Deck/ });
@@ -104,7 +104,7 @@ describe.skipIf(!hasBrowser)('statements of the console', () => {
     await page.getByText('active').first().waitFor();
     await keep(page, `${name}-rules-leaderboards`);
     await page.getByRole('button', { name: 'New leaderboard' }).click();
-    expect(await page.getByLabel('First day').inputValue()).toBe(DAY);
+    await expect.poll(() => page.getByLabel('First day').inputValue()).toBe(DAY);
     expect(await tooWide(page)).toEqual([]);
     expect(errors).toEqual([]);
     await context.close();
@@ -156,11 +156,11 @@ describe.skipIf(!hasBrowser)('statements of the console', () => {
     await at('/streaks');
     await page.getByText('any event with a positive value extends the streak').waitFor();
     const flips = page.getByLabel('Flashcards flipped');
-    expect(await flips.getAttribute('placeholder')).toBe('any event counts');
+    await expect.poll(() => flips.getAttribute('placeholder')).toBe('any event counts');
     await keep(page, `${width}${dark ? '-dark' : ''}-streaks-any`);
     await page.getByLabel('Minutes studied').fill('5');
     await page.getByText('Only metrics with a threshold count').waitFor();
-    expect(await flips.getAttribute('placeholder')).toBe('does not count');
+    await expect.poll(() => flips.getAttribute('placeholder')).toBe('does not count');
     expect(await violations(page)).toEqual([]);
     await context.close();
   });
@@ -179,7 +179,7 @@ describe.skipIf(!hasBrowser)('statements of the console', () => {
     // The first field has the focus, and is left here.
     await editor.getByLabel('Total that completes it').focus();
     await editor.getByText('Enter a value.').waitFor();
-    expect(await editor.getByRole('alert').count()).toBe(1);
+    await expect.poll(() => editor.getByRole('alert').count()).toBe(1);
     await editor.getByRole('button', { name: 'Create' }).click();
     await expect.poll(() => editor.getByRole('alert').count()).toBe(3);
     expect(await violations(page)).toEqual([]);

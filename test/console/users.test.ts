@@ -38,7 +38,7 @@ describe.skipIf(!hasBrowser)('users in the console', () => {
     await page.getByLabel('Value').fill('pro');
     await table.getByText('user-1', { exact: true }).waitFor({ state: 'detached' });
     await page.getByText(/^2 users/).waitFor();
-    expect(new URL(page.url()).searchParams.get('attribute')).toBe('plan:pro');
+    await expect.poll(() => new URL(page.url()).searchParams.get('attribute')).toBe('plan:pro');
     await page.getByRole('button', { name: 'Select all, up to 1,000' }).click();
     await page.getByText('2 selected').waitFor();
     expect(await violations(page)).toEqual([]);
@@ -74,6 +74,8 @@ describe.skipIf(!hasBrowser)('users in the console', () => {
         .split('\n')
         .map((line) => JSON.parse(line).user.id),
     ).toEqual(['user-30', 'user-31']);
+    // The selection is cleared after the file is offered.
+    await page.getByText('2 selected').waitFor({ state: 'detached' });
     await page.getByLabel('Select user-30').check();
     await page.getByLabel('Select user-31').check();
     // Somebody else deletes one of them meanwhile.
@@ -97,7 +99,7 @@ describe.skipIf(!hasBrowser)('users in the console', () => {
     // Until the new leaderboards are filled, no users can be merged.
     const statuses = async (): Promise<string[]> =>
       (await laurel.admin.get('/v1/jobs?limit=100')).body.map(({ status }: { status: string }) => status);
-    await expect.poll(async () => new Set(await statuses()), { timeout: 60_000 }).toEqual(new Set(['done']));
+    await expect.poll(async () => new Set(await statuses())).toEqual(new Set(['done']));
     await at(`/users/${guest}`);
     await page.getByRole('button', { name: 'More' }).click();
     await page.getByText('Merge into another user').click();
@@ -157,7 +159,7 @@ describe.skipIf(!hasBrowser)('users in the console', () => {
       mimeType: 'application/x-ndjson',
       buffer: Buffer.from(lines.join('\n')),
     });
-    expect(await page.getByLabel('Name of the import').inputValue()).toBe(`${width}-users-jsonl`);
+    await expect.poll(() => page.getByLabel('Name of the import').inputValue()).toBe(`${width}-users-jsonl`);
     const check = page.getByRole('button', { name: 'Check the file' });
     await says(page, 'The file is checked. Nothing was changed.', () => check.click());
     const figure = (name: string) =>
@@ -166,7 +168,7 @@ describe.skipIf(!hasBrowser)('users in the console', () => {
         .filter({ hasText: new RegExp(`^${name}\\d`) })
         .locator('dd')
         .textContent();
-    expect([await figure('ready to import'), await figure('refused')]).toEqual(['120', '2']);
+    await expect.poll(async () => [await figure('ready to import'), await figure('refused')]).toEqual(['120', '2']);
     await page.getByRole('region', { name: 'Not imported' }).getByText('The user exists').waitFor();
     await page.getByRole('region', { name: 'Left out' }).getByText('12', { exact: true }).waitFor();
     expect((await laurel.app.get(`/v1/users/${ids[1]}`)).status).toBe(404);
@@ -177,7 +179,7 @@ describe.skipIf(!hasBrowser)('users in the console', () => {
     await page.getByRole('alertdialog').getByText('120 users ready.').waitFor();
     const confirm = page.getByRole('alertdialog').getByRole('button', { name: 'Import' });
     await says(page, 'The import is done.', () => confirm.click());
-    expect(await figure('imported')).toBe('120');
+    await expect.poll(() => figure('imported')).toBe('120');
     expect((await laurel.app.get(`/v1/users/${ids[1]}/metrics/flips`)).body.current).toBe(5);
     expect(errors).toEqual([]);
     await context.close();

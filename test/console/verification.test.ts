@@ -50,7 +50,7 @@ describe.skipIf(!hasBrowser)('verifications and rebuilds on the system screen', 
     const { page, context, at } = await signedInPage(browser, laurel, { size: WIDTHS.phone, key });
     await at('/system');
     await page.getByText('nothing differs').waitFor();
-    expect(await page.getByRole('button', { name: /^Verify/ }).count()).toBe(0);
+    await expect.poll(() => page.getByRole('button', { name: /^Verify/ }).count()).toBe(0);
     await page.getByText('Shard 3', { exact: true }).waitFor();
     await page.getByText('40 of 100').waitFor();
     expect(await violations(page)).toEqual([]);

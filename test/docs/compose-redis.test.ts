@@ -1,5 +1,4 @@
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
@@ -11,6 +10,7 @@ import { findRedisProgram } from '../../src/local/redis-server.ts';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
 import { parseRedisUrls } from '../../src/redis-address.ts';
 import { DATA_FOLDER } from '../stack/data-folder.ts';
+import { endChild } from '../stack/child-process.ts';
 
 interface Service {
   command: string[];
@@ -78,9 +78,7 @@ async function startedWith(
   } finally {
     redis.disconnect();
     // The shell became Redis, so a signal of the container engine reaches it.
-    const ended = once(running, 'exit');
-    running.kill('SIGTERM');
-    expect((await ended)[0]).toBe(0);
+    expect((await endChild(running, 'SIGTERM'))[0]).toBe(0);
     rmSync(folder, { recursive: true });
   }
 }

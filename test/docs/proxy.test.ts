@@ -13,6 +13,7 @@ import { PACKAGE_ROOT } from '../../src/package-root.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { DATA_FOLDER } from '../stack/data-folder.ts';
 import { hasProgram } from '../stack/has-program.ts';
+import { endChild } from '../stack/child-process.ts';
 
 // The example proxy: its compose file, and, where Caddy is installed, its configuration in front of a Laurel.
 
@@ -101,9 +102,7 @@ describe.skipIf(!hasCaddy)('Caddy with ops/Caddyfile', () => {
   });
   afterAll(async () => {
     await dispatcher.destroy();
-    const ended = once(caddy, 'exit');
-    caddy.kill();
-    await ended;
+    await endChild(caddy, 'SIGTERM');
     await rm(folder, { recursive: true });
     await new Promise((resolve) => echo.close(resolve));
     await laurel.close();

@@ -1,6 +1,5 @@
 import { spawn, type ChildProcess } from 'node:child_process';
 import { createHmac, randomUUID } from 'node:crypto';
-import { once } from 'node:events';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -11,6 +10,7 @@ import { eventually } from '../chaos/processes.ts';
 import { runAdminCli } from '../cli/run-cli.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
+import { endChild } from '../stack/child-process.ts';
 
 // The example in its own process, which receives the messages of a whole Laurel.
 interface Line {
@@ -46,8 +46,7 @@ beforeAll(async () => {
   await laurel.admin.patch('/v1/webhooks', [{ id: webhook.id, url }]);
 });
 afterAll(async () => {
-  receiver.kill();
-  await once(receiver, 'exit');
+  await endChild(receiver, 'SIGTERM');
   await laurel.close();
 });
 

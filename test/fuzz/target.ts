@@ -1,5 +1,4 @@
 import { fork, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { Agent, request } from 'node:http';
 import { join } from 'node:path';
@@ -12,6 +11,7 @@ import { SHARDS } from '../../src/redis/keys.ts';
 import { backlog } from '../../src/redis/outbox.ts';
 import { isClusterRun } from '../stack/own-cluster.ts';
 import { testStack } from '../stack/stack.ts';
+import { endChild, messageOf } from '../stack/child-process.ts';
 
 const KEY = 'fuzz.0123456789abcdef';
 
@@ -62,7 +62,7 @@ export async function startTarget(): Promise<Target> {
   const folder = await inFewFiles();
   const start = async (file: string): Promise<ChildProcess> => {
     const child = fork(join(folder, file), { env, execArgv: ['--enable-source-maps'] });
-    await once(child, 'message');
+    await messageOf(child);
     return child;
   };
   const children = await Promise.all([start('src/processes/frontend.js'), start('workers/main.js')]);
@@ -85,14 +85,7 @@ export async function startTarget(): Promise<Target> {
     close: async () => {
       agent.destroy();
       redis.disconnect();
-      await Promise.all(
-        children.map(async (child) => {
-          if (child.exitCode !== null || child.signalCode !== null) return;
-          const exited = once(child, 'exit');
-          child.kill('SIGTERM');
-          await exited;
-        }),
-      );
+      await Promise.all(children.map((child) => endChild(child, 'SIGTERM')));
       await stack.close();
     },
   };

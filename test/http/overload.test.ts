@@ -90,7 +90,7 @@ describe('a server with a full queue', () => {
   beforeAll(async () => {
     fixture = await startServer({ admission: new Admission({ requests: bound }) });
     waiting = [slow(), slow()];
-    await vi.waitUntil(() => fixture.gate.waiting === 2);
+    await expect.poll(() => fixture.gate.waiting).toBe(2);
   });
   afterAll(() => fixture.server.close());
 

@@ -35,7 +35,7 @@ export class RawConnection {
   }
 
   /** Resolves when the condition holds; after `deadlineMs` rejects with the bytes received so far. */
-  async until(condition: (connection: this) => boolean, deadlineMs = 20_000): Promise<void> {
+  async until(condition: (connection: this) => boolean, deadlineMs = 120_000): Promise<void> {
     const endMs = Date.now() + deadlineMs;
     while (!condition(this)) {
       const leftMs = endMs - Date.now();

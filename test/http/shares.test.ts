@@ -148,26 +148,33 @@ test('four requests of a user run at a time, and one while it has used much; non
   const limitOf = callerLimits({ applicationPerSecond: 50, adminPerSecond: 0 });
   const shares = new Shares({ limitOf });
   let [running, most] = [0, 0];
+  let released = Promise.resolve();
   const waiting = operation('waiting', 'GET /v1/waiting', {
     summary: 'Waits',
     responses: { 200: Type.Object({}) },
     handle: async () => {
       running += 1;
       most = Math.max(most, running);
-      await inOwnTurn(sleep(20));
+      await inOwnTurn(released);
       running -= 1;
       return { status: 200, body: {} };
     },
   });
   const { server, client } = await startServer({ more: [waiting], shares });
   onTestFinished(() => server.close());
-  const mostOfTen = async (): Promise<number> => {
+  /** Sends ten, which run until `expected` of them do. Returns how many ran at a time. */
+  const mostOfTen = async (expected: number): Promise<number> => {
     most = 0;
-    const answers = await Promise.all(Array.from({ length: 10 }, () => client.get('/v1/waiting', { key: USER_KEY })));
+    let release = (): void => undefined;
+    released = new Promise((resolve) => (release = resolve));
+    const sent = Promise.all(Array.from({ length: 10 }, () => client.get('/v1/waiting', { key: USER_KEY })));
+    await expect.poll(() => running).toBe(expected);
+    release();
+    const answers = await sent;
     expect(answers.map(({ status }) => status)).toEqual(Array(10).fill(200));
     return most;
   };
-  expect(await mostOfTen()).toBe(4);
+  expect(await mostOfTen(4)).toBe(4);
   shares.of(user('ada'), 0).charge(300);
-  expect(await mostOfTen()).toBe(1);
+  expect(await mostOfTen(1)).toBe(1);
 });

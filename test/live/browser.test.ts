@@ -1,5 +1,4 @@
 import { fork, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
@@ -11,6 +10,7 @@ import { hasBrowser, startBrowser } from '../stack/chromium.ts';
 import { CuttingProxy } from '../stack/cutting-proxy.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
+import { messageOf } from '../stack/child-process.ts';
 
 /** Each event earns points, so that a missing one is visible. */
 const CONFIGURATION = {
@@ -81,7 +81,7 @@ beforeAll(async () => {
       LOG_LEVEL: 'fatal',
     },
   });
-  await once(frontend, 'message');
+  await messageOf(frontend);
   proxy = new CuttingProxy(`http://127.0.0.1:${appPort}`);
   site = createServer((_, response) => void response.setHeader('Content-Type', 'text/html').end(PAGE));
   await new Promise<void>((resolve) => void site.listen(0, '127.0.0.1', resolve));

@@ -1,5 +1,4 @@
 import { fork, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
@@ -10,6 +9,7 @@ import { readEnv } from '../../src/env.ts';
 import { privatePostgres, startServers } from '../../src/local/private-services.ts';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
 import { DATA_FOLDER } from '../stack/data-folder.ts';
+import { endChild, messageOf } from '../stack/child-process.ts';
 
 let dataDir: string;
 
@@ -107,11 +107,10 @@ describe('private servers', () => {
 
   test('end with a killed owner, and the next start finds everything', async () => {
     const owner = await startOwner();
-    const url = await withMessage(owner);
+    const url = await messageOf<string>(owner);
     await withRedis(url, (redis) => redis.set('before the kill', 'here'));
     const orphans = await pids();
-    owner.kill('SIGKILL');
-    await once(owner, 'exit');
+    await endChild(owner, 'SIGKILL');
 
     const next = await startServers(environment(), quiet);
     try {
@@ -138,11 +137,6 @@ describe('private servers', () => {
 /** Another process that owns the servers: the built code, as with `npm start`. */
 async function startOwner(): Promise<ChildProcess> {
   return fork(join(PACKAGE_ROOT, 'test/local/owner.mjs'), { env: { ...process.env, DATA_DIR: dataDir } });
-}
-
-async function withMessage(child: ChildProcess): Promise<string> {
-  const [message] = (await once(child, 'message')) as [string];
-  return message;
 }
 
 async function isRunning(pid: number): Promise<boolean> {

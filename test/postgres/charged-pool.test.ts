@@ -97,15 +97,18 @@ test('the requests of a user hold a fifth of the connections, those of a tenant 
 test('the statements that a request sends together count as well: those beyond the limit wait for the others', async () => {
   const running = `SELECT pg_sleep(0.05), count(*)::int AS n FROM pg_stat_activity
     WHERE datname = current_database() AND state = 'active' AND query LIKE '%pg_sleep(0.05), count%'`;
-  const mostOf = async (lane: Lane): Promise<number> => {
+  const mostOf = async (lane: Lane, limit: number): Promise<number> => {
     const { result } = await charged(lane, () =>
       Promise.all(Array.from({ length: 8 }, () => pool.query<{ n: number }>(running))),
     );
-    return Math.max(...result.map(({ rows }) => rows[0]!.n));
+    const most = Math.max(...result.map(({ rows }) => rows[0]!.n));
+    if (most > limit) throw new Error(`${most} statements at a time`);
+    return most;
   };
   const tenant = new TenantLanes();
-  expect(await mostOf(laneOf(tenant))).toBe(2);
-  expect(await mostOf(laneOf(tenant, false))).toBe(5);
+  // A busy machine may begin fewer while the first one runs.
+  await expect.poll(() => mostOf(laneOf(tenant), 2)).toBe(2);
+  await expect.poll(() => mostOf(laneOf(tenant, false), 5)).toBe(5);
 });
 
 test('a request that holds a connection gets another one, so that the requests of a user cannot wait for each other', async () => {

@@ -1,5 +1,4 @@
 import type { ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -9,6 +8,7 @@ import { addressOptions } from '../../src/redis-address.ts';
 import { startOwnServer } from '../engine/rebuild/own-server.ts';
 import { securedSettings, type OwnRedis, type Secured } from '../engine/rebuild/own-redis.ts';
 import { DATA_FOLDER } from '../stack/data-folder.ts';
+import { endChild } from '../stack/child-process.ts';
 
 /** The Sentinel's name of its master. */
 const NAME = 'laurel-test';
@@ -109,9 +109,7 @@ export class OwnSentinel {
 
   async close(): Promise<void> {
     if (this.running !== null) {
-      const ended = once(this.running, 'exit');
-      this.running.kill('SIGKILL');
-      await ended;
+      await endChild(this.running, 'SIGKILL');
     }
     rmSync(this.directory, { recursive: true, force: true });
   }

@@ -17,6 +17,7 @@ import { smtpServer } from '../engine/messages/smtp-server.ts';
 import { startBrowser } from '../stack/chromium.ts';
 import { liveAMonth, type Target } from './month.ts';
 import { SCREENS, type Places } from './screens.ts';
+import { endChild } from '../stack/child-process.ts';
 
 const HELP = `npm run screenshots -- [options]
 
@@ -163,10 +164,7 @@ async function main(): Promise<void> {
       await once(process, 'SIGINT');
     }
   } finally {
-    if (laurel !== undefined && laurel.exitCode === null) {
-      laurel.kill('SIGTERM');
-      await once(laurel, 'exit');
-    }
+    if (laurel !== undefined) await endChild(laurel, 'SIGTERM');
     receiver.close();
     await smtp.close();
     rmSync(dataDir, { recursive: true, force: true });

@@ -7,6 +7,7 @@ import { describe, expect, test } from 'vitest';
 import { openResources, openedSince } from './open-resources.ts';
 import { openStacks } from './open-stacks.ts';
 import { testStack } from './stack.ts';
+import { endChild } from './child-process.ts';
 
 describe('finds what a test file leaves open', () => {
   test('a listening server', async () => {
@@ -30,8 +31,7 @@ describe('finds what a test file leaves open', () => {
     const before = openResources();
     const child = spawn('sleep', ['60'], { stdio: 'ignore' });
     expect(openedSince(before)).toContain('1 × ProcessWrap');
-    child.kill();
-    await once(child, 'exit');
+    await endChild(child, 'SIGTERM');
     await expect.poll(() => openedSince(before).filter((kind) => kind.includes('Process'))).toEqual([]);
   });
 

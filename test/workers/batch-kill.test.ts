@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { BatchMoment } from '../../src/engine/events/batch-processor.ts';
@@ -6,6 +5,7 @@ import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { DyingWorkers } from './dying-workers.ts';
 import { addTo } from '../../src/grouped.ts';
+import { endChild, exitOf, messageOf } from '../stack/child-process.ts';
 
 const MOMENTS: BatchMoment[] = ['sent', 'applied'];
 const KILLS = 8;
@@ -48,7 +48,7 @@ test('killing a worker in the middle of batches, again and again, leaves every e
     const worker = workers.start(laurel, { DIE_AT: MOMENTS[index % MOMENTS.length]!, DIE_AT_NTH: String(nth) });
     // Two at once, every other time: the survivor finds the dying one at the same batch.
     const second = index % 4 === 1 ? workers.start(laurel) : null;
-    const ended = once(worker, 'exit');
+    const ended = exitOf(worker);
     // More, until that step has occurred often enough.
     while (worker.exitCode === null && worker.signalCode === null) {
       if ((await laurel.redis.xlen('{s0}:batches')) === 0) await submit();
@@ -56,16 +56,14 @@ test('killing a worker in the middle of batches, again and again, leaves every e
     }
     expect(await ended).toEqual([null, 'SIGKILL']);
     if (second !== null) {
-      second.kill('SIGKILL');
-      await once(second, 'exit');
+      await endChild(second, 'SIGKILL');
     }
   }
 
   const last = workers.start(laurel);
-  await once(last, 'message');
+  await messageOf(last);
   await expect.poll(() => laurel.redis.xlen('{s0}:batches'), { interval: 20 }).toBe(0);
-  last.kill('SIGTERM');
-  expect(await once(last, 'exit')).toEqual([0, null]);
+  expect(await endChild(last, 'SIGTERM')).toEqual([0, null]);
   expect(await laurel.redis.xlen('{s0}:outbox')).toBe(0);
 
   for (const [user, values] of sent) {

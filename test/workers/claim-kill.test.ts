@@ -1,12 +1,12 @@
 import type { ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { PersistStep } from '../../src/engine/persist/persister.ts';
 import type { ClaimMoment } from '../../src/engine/rewards/claims.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { DyingWorkers } from './dying-workers.ts';
 import { differencesIn } from '../differences.ts';
+import { exitOf, messageOf } from '../stack/child-process.ts';
 
 // The frontend that claims a reward and the worker that stores the spending are killed. One claim of each test is the last of the stock.
 
@@ -20,7 +20,7 @@ const DEATHS: [ClaimMoment, PersistStep][] = [
 
 let laurel: TestLaurel;
 let redis: TestLaurel['redis'];
-let worker: ChildProcess;
+let worker: ChildProcess | undefined;
 const processes = new DyingWorkers();
 const rewardOf = (moment: ClaimMoment, step: PersistStep): string => `${moment}-${step}`;
 beforeAll(async () => {
@@ -41,14 +41,23 @@ beforeAll(async () => {
     },
   });
   redis = await laurel.connect();
-  worker = processes.start(laurel);
-  await once(worker, 'message');
+  await startWorker();
+});
+afterEach(async ({ task }) => {
+  // The one of a case that failed has ended or is to die.
+  if (task.result?.state === 'fail') await startWorker();
 });
 afterAll(async () => {
   processes.close();
   redis.disconnect();
   await laurel.close();
 });
+
+async function startWorker(): Promise<void> {
+  worker?.kill('SIGKILL');
+  worker = processes.start(laurel);
+  await messageOf(worker);
+}
 
 const claim = (userId: string, reward: string, key: string) =>
   laurel.app.post(`/v1/rewards/${reward}/claim`, { userId }, { headers: { 'Idempotency-Key': key } });
@@ -64,24 +73,21 @@ test.each(DEATHS)('a frontend killed when a claim is %s, and a worker when a bat
   for (const id of [user, late]) await laurel.app.post('/v1/metrics/work/event', { user: { id }, value: 2 * PRICE });
   await laurel.app.get(`/v1/users/${late}/points/coins/awards`);
   const dying = await processes.startFrontend(laurel, `claim ${moment}`);
-  const frontendEnds = once(dying.child, 'exit');
   // A spending that is not stored keeps the frontend waiting, so the worker must live until "stored".
-  if (moment !== 'stored') await processes.dieAt(worker, step, 1);
+  if (moment !== 'stored') await processes.dieAt(worker!, step, 1);
   const claiming = fetch(`${dying.appUrl}/v1/rewards/${reward}/claim`, {
     method: 'POST',
     headers: { 'X-API-KEY': laurel.adminKey, 'Content-Type': 'application/json', 'Idempotency-Key': 'once' },
     body: JSON.stringify({ userId: user }),
   });
   await expect(claiming).rejects.toThrow();
-  expect(await frontendEnds).toEqual([null, 'SIGKILL']);
-  if (moment === 'stored') await processes.dieAt(worker, step, 1);
-  const workerEnds = once(worker, 'exit');
+  expect(await exitOf(dying.child)).toEqual([null, 'SIGKILL']);
+  if (moment === 'stored') await processes.dieAt(worker!, step, 1);
   // The stock is taken, paid or not: the late user must not get it, even while processes are dead.
   expect((await claim(late, reward, 'late')).body.code ?? null).toBe('sold_out');
   await laurel.app.post('/v1/metrics/work/event', { user: { id: late }, value: 1 });
-  expect(await workerEnds).toEqual([null, 'SIGKILL']);
-  worker = processes.start(laurel);
-  await once(worker, 'message');
+  expect(await exitOf(worker!)).toEqual([null, 'SIGKILL']);
+  await startWorker();
 
   const answers = [];
   for (let n = 0; n < 2; n += 1) {

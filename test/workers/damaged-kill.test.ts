@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { PersistStep } from '../../src/engine/persist/persister.ts';
@@ -11,6 +10,7 @@ import { eventRecord, packedState, writeEntry } from '../engine/persist/outbox-w
 import { testDatabase, type TestDatabase } from '../postgres/database.ts';
 import { DyingWorkers } from './dying-workers.ts';
 import { USER } from '../../src/packed/user-fields.ts';
+import { endChild, exitOf, messageOf } from '../stack/child-process.ts';
 
 /** Pending entries, whose steps are enough for every worker to die. */
 const ENOUGH = 60;
@@ -28,9 +28,8 @@ beforeAll(async () => {
   wakeUp = new WakeUp(redis);
   // An empty Redis is rebuilt first, which stores its contents without any of the steps.
   const first = workers.start(database.stack);
-  await once(first, 'message');
-  first.kill('SIGTERM');
-  await once(first, 'exit');
+  await messageOf(first);
+  await endChild(first, 'SIGTERM');
 });
 
 afterAll(async () => {
@@ -70,7 +69,7 @@ test('killing a worker between its steps over damaged entries loses and duplicat
     // The first of the steps are those of good entries, up to the bad one; the later ones are its own.
     const nth = step === 'kept' ? 1 : 1 + (round % 3);
     const worker = workers.start(database.stack, { DIE_AT: step, DIE_AT_NTH: String(nth) });
-    const ended = once(worker, 'exit');
+    const ended = exitOf(worker);
     while (worker.exitCode === null && worker.signalCode === null) {
       // No more than a worker of a slow machine completes: a starting worker does nothing for a while.
       if ((await backlog(redis, 0)) < ENOUGH) await writeSome();
@@ -79,11 +78,10 @@ test('killing a worker between its steps over damaged entries loses and duplicat
     expect(await ended).toEqual([null, 'SIGKILL']);
   }
   const last = workers.start(database.stack);
-  await once(last, 'message');
+  await messageOf(last);
   await writeSome();
   await eventually('all is stored', async () => (await backlog(redis, 0)) === 0, 120_000);
-  last.kill('SIGTERM');
-  expect(await once(last, 'exit')).toEqual([0, null]);
+  expect(await endChild(last, 'SIGTERM')).toEqual([0, null]);
 
   expect(await texts(`SELECT replace(id::text, '-', '') AS text FROM events`)).toEqual(expected.events.toSorted());
   expect(await texts('SELECT position AS text FROM dead_letters')).toEqual(expected.damaged.toSorted());

@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -11,6 +10,7 @@ import { Receiver } from '../engine/webhooks/receiver.ts';
 import { testDatabase, type TestDatabase } from '../postgres/database.ts';
 import { insert, message } from '../postgres/webhooks/messages.ts';
 import { DyingWorkers } from './dying-workers.ts';
+import { endChild, exitOf, messageOf } from '../stack/child-process.ts';
 
 const STEPS: DeliveryStep[] = ['taken', 'answered', 'recorded'];
 const KILLS = 6;
@@ -66,7 +66,7 @@ test('killing workers while they deliver leaves every message delivered, none ma
     const dieAt = { DIE_AT: STEPS[index % STEPS.length]!, DIE_AT_NTH: String(nth), LEASE_MS: '1000' };
     // Two at once; the one with the lease dies and the other takes over.
     const both = [workers.start(database.stack, dieAt), workers.start(database.stack, dieAt)];
-    const ended = Promise.any(both.map((worker) => once(worker, 'exit')));
+    const ended = Promise.any(both.map((worker) => exitOf(worker)));
     let over = false;
     void ended.then(() => (over = true));
     while (!over) {
@@ -79,10 +79,9 @@ test('killing workers while they deliver leaves every message delivered, none ma
 
   const last = workers.start(database.stack, { LEASE_MS: '1000' });
   // Before that, a signal would kill it.
-  await once(last, 'message');
+  await messageOf(last);
   await expect.poll(waiting).toBe(0);
-  last.kill('SIGTERM');
-  expect(await once(last, 'exit')).toEqual([0, null]);
+  expect(await endChild(last, 'SIGTERM')).toEqual([0, null]);
 
   const { rows } = await database.pool.query<{ id: string; status: string; sequence: number; user: string }>(
     'SELECT id, status, sequence, user_id AS user FROM webhook_messages ORDER BY sequence',

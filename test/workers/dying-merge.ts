@@ -1,11 +1,11 @@
 import type { ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
 import type { MergeMoment } from '../../src/engine/users/user-merges.ts';
 import { startLaurel } from '../laurel.ts';
 import type { DyingWorkers } from './dying-workers.ts';
 import { differencesIn } from '../differences.ts';
+import { exitOf, messageOf } from '../stack/child-process.ts';
 
 interface MergedUsers {
   from: string;
@@ -25,12 +25,14 @@ export async function startDyingMerge({ processes, laurel: options, env }: Dying
   const hook = { name: 'Hook', url: 'https://example.com/hook', events: ['user.merged'] };
   await laurel.admin.post('/v1/webhooks?strict=true', [hook]);
   const redis = await laurel.connect();
-  let worker: ChildProcess;
+  let worker: ChildProcess | undefined;
   await startWorker();
 
+  /** In place of one that has ended or is to die. */
   async function startWorker(): Promise<void> {
+    worker?.kill('SIGKILL');
     worker = processes.start(laurel, env);
-    await once(worker, 'message');
+    await messageOf(worker);
   }
 
   /** Sends an event of one user until it is answered. Returns the status. */
@@ -49,24 +51,23 @@ export async function startDyingMerge({ processes, laurel: options, env }: Dying
   const merge = async ({ from, into }: MergedUsers): Promise<unknown> =>
     (await laurel.admin.post('/v1/users/merge', { from, into, acrossControlGroup: true })).body.status;
 
-  /** Merges at a frontend that is killed at a moment. The worker is killed at a step: await `workerEnds`. */
+  /** Merges at a frontend that is killed at a moment. The worker is killed at a step. Resolves with what waits for its end. */
   async function killDuring(
     { from, into }: MergedUsers,
     moment: MergeMoment,
     step: string,
-  ): Promise<{ workerEnds: Promise<unknown> }> {
+  ): Promise<{ workerEnds: () => Promise<unknown> }> {
     const dying = await processes.startFrontend(laurel, `merge ${moment}`);
-    const frontendEnds = once(dying.child, 'exit');
-    const workerEnds = once(worker, 'exit');
-    await processes.dieAt(worker, step, 1);
+    const dyingWorker = worker!;
+    await processes.dieAt(dyingWorker, step, 1);
     const merging = fetch(`${dying.adminUrl}/v1/users/merge`, {
       method: 'POST',
       headers: { 'X-API-KEY': laurel.adminKey, 'Content-Type': 'application/json' },
       body: JSON.stringify({ from, into, acrossControlGroup: true }),
     });
     await expect(merging).rejects.toThrow();
-    expect(await frontendEnds).toEqual([null, 'SIGKILL']);
-    return { workerEnds };
+    expect(await exitOf(dying.child)).toEqual([null, 'SIGKILL']);
+    return { workerEnds: () => exitOf(dyingWorker) };
   }
 
   /** Expects Postgres to hold the events and one message about the merge, and to agree with Redis. */

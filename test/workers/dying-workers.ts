@@ -1,7 +1,7 @@
 import { fork, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { beforeAll } from 'vitest';
 import { inFewFiles } from '../stack/in-few-files.ts';
+import { messageOf } from '../stack/child-process.ts';
 
 /** The file of such a worker. */
 export const DYING_WORKER = new URL('dying-worker.mjs', import.meta.url);
@@ -27,7 +27,7 @@ export class DyingWorkers {
     dieAt: string,
   ): Promise<{ child: ChildProcess; appUrl: string; adminUrl: string }> {
     const child = this.fork(DYING_FRONTEND, stack, { DIE_AT: dieAt });
-    const [ports] = (await once(child, 'message')) as [{ appPort: number; adminPort: number }];
+    const ports = await messageOf<{ appPort: number; adminPort: number }>(child);
     const urlOf = (port: number): string => `http://127.0.0.1:${port}`;
     return { child, appUrl: urlOf(ports.appPort), adminUrl: urlOf(ports.adminPort) };
   }
@@ -44,17 +44,16 @@ export class DyingWorkers {
 
   /** Has a running one be killed at the nth occurrence of a step from now on. Resolves when it knows. */
   async dieAt(worker: ChildProcess, step: string, nth: number): Promise<void> {
-    const known = new Promise<void>((resolve) => {
-      worker.on('message', (message) => message === 'dies' && resolve());
-    });
-    worker.send([step, nth]);
-    await known;
+    // `messageOf` says if there is none any more.
+    worker.send([step, nth], () => undefined);
+    // One that has just started says first that it is ready.
+    while ((await messageOf(worker)) !== 'dies');
   }
 
   /** The same under the test clock; resolves when it works. */
   async startByTestClock(stack: { redisUrl: string; databaseUrl: string }): Promise<ChildProcess> {
     const child = this.start(stack, { TEST_CLOCK: '1' });
-    await once(child, 'message');
+    await messageOf(child);
     return child;
   }
 

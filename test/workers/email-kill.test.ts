@@ -1,9 +1,9 @@
-import { once } from 'node:events';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { PublishStep } from '../../src/engine/notifications/due/publisher.ts';
 import { type LoggedMessage, emailRows, setChannel, TEMPLATES } from '../engine/messages/channel.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { DyingWorkers } from './dying-workers.ts';
+import { exitOf } from '../stack/child-process.ts';
 
 const STEPS: PublishStep[] = ['made', 'inserted', 'published'];
 const USERS = 30;
@@ -25,7 +25,7 @@ const to = async (time: string): Promise<void> => {
   if (status !== 200) throw new Error(JSON.stringify(body));
 };
 
-test('a worker that is killed while e-mails fall due leaves each of them once', { timeout: 300_000 }, async () => {
+test('a worker that is killed while e-mails fall due leaves each of them once', async () => {
   let worker = await workers.startByTestClock(laurel);
   await to(iso(1, '09:00'));
   await setChannel(laurel.pool, { nowMs: Date.parse(iso(1, '09:00')) });
@@ -47,9 +47,7 @@ test('a worker that is killed while e-mails fall due leaves each of them once', 
     const events = users.map((id) => ({ key: 'flips', user: { id, email: `${id}@example.com` }, value: 1 }));
     const { status } = await laurel.admin.post('/v1/metrics/events', events);
     expect(status).toBe(202);
-    await expect
-      .poll(async () => (await laurel.pool.query('SELECT FROM events')).rowCount, { timeout: 30_000 })
-      .toBe(USERS * (round + 1));
+    await expect.poll(async () => (await laurel.pool.query('SELECT FROM events')).rowCount).toBe(USERS * (round + 1));
     for (const [time, kind] of [
       ['09:00', 'recap'],
       ['20:00', 'streak_reminder'],
@@ -57,7 +55,7 @@ test('a worker that is killed while e-mails fall due leaves each of them once', 
       const at = iso(sunday + 1, time);
       await workers.dieAt(worker, step, 1);
       const moving = to(at);
-      expect(await once(worker, 'exit')).toEqual([null, 'SIGKILL']);
+      expect(await exitOf(worker)).toEqual([null, 'SIGKILL']);
       worker = await workers.startByTestClock(laurel);
       await moving;
       add(at, kind);

@@ -1,8 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { createServer, type Server } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { Configuration } from '../../src/domain/configuration.ts';
 import type { JobKind, ShownJob } from '../../src/domain/administration/job.ts';
 import { verify } from '../../src/engine/rebuild/verify.ts';
@@ -12,6 +11,7 @@ import { outboxKey } from '../../src/redis/keys.ts';
 import { publishSignal } from '../../src/redis/signals.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { DYING_WORKER, DyingWorkers } from './dying-workers.ts';
+import { exitOf, messageOf } from '../stack/child-process.ts';
 
 // Jobs of each kind in turn: a worker is killed at each moment of a slice, and the next one continues. The last one, which
 // finishes the job, is the first to be killed in the next.
@@ -50,23 +50,32 @@ let receiver: Server;
 const workers = new DyingWorkers();
 const LEASE = { LEASE_MS: '1000' };
 /** The one that runs. */
-let worker: ChildProcess;
+let worker: ChildProcess | undefined;
 beforeAll(async () => {
   receiver = createServer((_request, response) => response.end('Thanks'));
   await new Promise<void>((listening) => void receiver.listen(0, '127.0.0.1', listening));
   laurel = await startLaurel({ configuration: configuration(1), webhookAllowPrivate: true });
-  worker = workers.start(laurel, LEASE);
-  await once(worker, 'message');
+  await startWorker();
   const events = Array.from({ length: USERS }, (_, n) => ({ key: 'm', user: { id: `user ${n}` }, value: 1 }));
   const { status, body } = await laurel.admin.post('/v1/metrics/events', events);
   if (status >= 300) throw new Error(JSON.stringify(body));
   while ((await count('events')) < USERS) await sleep(50);
+});
+afterEach(async ({ task }) => {
+  // The one of a test that failed has ended or is to die.
+  if (task.result?.state === 'fail') await startWorker();
 });
 afterAll(async () => {
   workers.close();
   await laurel.close();
   await new Promise((closed) => receiver.close(closed));
 });
+
+async function startWorker(): Promise<void> {
+  worker?.kill('SIGKILL');
+  worker = workers.start(laurel, LEASE);
+  await messageOf(worker);
+}
 
 const count = async (of: string): Promise<number> =>
   (await laurel.pool.query<{ n: number }>(`SELECT count(*)::int AS n FROM ${of}`)).rows[0]!.n;
@@ -93,11 +102,11 @@ async function killed(kind: JobKind, begin: () => Promise<void>): Promise<ShownJ
   const newest = async (): Promise<ShownJob> => (await laurel.admin.get(`/v1/jobs?kind=${kind}&limit=1`)).body[0];
   for (const [index, [moment, nth]] of DEATHS.entries()) {
     const step = `${kind} ${moment}`;
-    if (index === 0) await workers.dieAt(worker, step, nth);
-    else worker = workers.start(laurel, { ...LEASE, DIE_AT: step, DIE_AT_NTH: String(nth) });
-    const exit = once(worker, 'exit');
-    if (index === 0) await begin();
-    const [, signal] = (await exit) as [number | null, string | null];
+    if (index === 0) {
+      await workers.dieAt(worker!, step, nth);
+      await begin();
+    } else worker = workers.start(laurel, { ...LEASE, DIE_AT: step, DIE_AT_NTH: String(nth) });
+    const [, signal] = await exitOf(worker!);
     expect([moment, signal]).toEqual([moment, 'SIGKILL']);
     expect((await newest()).finished).toBeNull();
   }

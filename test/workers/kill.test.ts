@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import fc from 'fast-check';
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
@@ -16,6 +15,7 @@ import { testDatabase, type TestDatabase } from '../postgres/database.ts';
 import { DyingWorkers } from './dying-workers.ts';
 import { USER } from '../../src/packed/user-fields.ts';
 import { addTo } from '../../src/grouped.ts';
+import { endChild, exitOf, messageOf } from '../stack/child-process.ts';
 
 const STEPS: PersistStep[] = ['read', 'written', 'committed', 'trimmed'];
 const KILLS = 8;
@@ -124,7 +124,7 @@ test('killing a worker between its steps, again and again, leaves every event an
   for (const [index, { nth, entries }] of kills.entries()) {
     const step = STEPS[index % STEPS.length]!;
     const worker = workers.start(database.stack, { DIE_AT: step, DIE_AT_NTH: String(nth) });
-    const ended = once(worker, 'exit');
+    const ended = exitOf(worker);
     // More and more, until the step has occurred often enough.
     while (worker.exitCode === null && worker.signalCode === null) {
       if ((await backlog(redis, 0)) + (await backlog(redis, 1)) < ENOUGH) await writeSome(expected, entries);
@@ -134,10 +134,9 @@ test('killing a worker between its steps, again and again, leaves every event an
   }
 
   const last = workers.start(database.stack);
-  await once(last, 'message');
+  await messageOf(last);
   await writeSome(expected, 10);
-  last.kill('SIGTERM');
-  expect(await once(last, 'exit')).toEqual([0, null]);
+  expect(await endChild(last, 'SIGTERM')).toEqual([0, null]);
   expect([await backlog(redis, 0), await backlog(redis, 1)]).toEqual([0, 0]);
 
   expect(await texts(`SELECT replace(id::text, '-', '') AS text FROM events`)).toEqual(expected.events.toSorted());

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { MergeMoment } from '../../src/engine/users/user-merges.ts';
 import { knownPart } from '../../src/redis/parts.ts';
 import { type DyingMerge, startDyingMerge } from './dying-merge.ts';
@@ -12,6 +12,8 @@ beforeAll(async () => {
   const configuration = { metrics: [{ key: 'm', name: 'M' }] };
   dying = await startDyingMerge({ processes, laurel: { spread: 4, configuration }, env: { LEASE_MS: '1000' } });
 });
+// The worker of a case that failed has ended or is to die.
+afterEach(({ task }) => (task.result?.state === 'fail' ? dying.startWorker() : undefined));
 afterAll(() => dying.close());
 
 const shardOf = (id: string): number => knownPart(dying.laurel.redis, 0, id).shard;
@@ -24,45 +26,39 @@ const DEATHS: [MergeMoment, string][] = [
   ['sealed', 'merge unsealed'],
 ];
 
-test.each(DEATHS)(
-  'a frontend killed when a merge is %s, and a worker at "%s"',
-  { timeout: 120_000 },
-  async (moment, step) => {
-    const { laurel, send, rows, merge } = dying;
-    const name = `${moment}-${step.replaceAll(' ', '-')}`;
-    const from = `${name}-guest`;
-    const into = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']
-      .map((n) => `${name}-${n}`)
-      .find((id) => shardOf(id) !== shardOf(from))!;
-    const users = { from, into };
-    for (const id of [from, into]) expect(await send(id, `${id} first`)).toBe(201);
-    // Stored, so that the next step of a persister is about the merge.
-    await expect.poll(() => rows('SELECT FROM events WHERE user_id = ANY ($1)', [from, into])).toHaveLength(2);
-    const { workerEnds } = await dying.killDuring(users, moment, step);
-    // Without the seal, nothing goes on by itself.
-    if (moment === 'permitted') void merge(users).catch(() => undefined);
-    expect(await workerEnds).toEqual([null, 'SIGKILL']);
-    // Accepted while the user is sealed: 202 promises that they count.
-    const batch = [
-      { key: 'm', user: { id: from }, value: 1 },
-      { key: 'm', user: { id: from }, value: 1, idempotencyKey: 'queued' },
-    ];
-    const accepted = (await laurel.admin.post('/v1/metrics/events', batch)).status === 202 ? 2 : 0;
-    await dying.startWorker();
-    // Nobody asks again.
-    await expect.poll(async () => (await laurel.app.get(`/v1/users/${from}`)).body.id, { timeout: 60_000 }).toBe(into);
-    let counted = 2 + accepted;
-    for (const key of ['after', 'again']) {
-      expect(await send(from, key)).toBe(201);
-      expect(await send(into, key)).toBe(202);
-      counted += 1;
-    }
-    await expect
-      .poll(async () => (await laurel.app.get(`/v1/users/${from}/metrics/m`)).body.current, { timeout: 20_000 })
-      .toBe(counted);
-    if (accepted > 0) expect(await send(into, 'queued')).toBe(202);
-    expect(await merge(users)).toBe('unchanged');
-    await dying.expectStored(users, counted);
-    await expect.poll(() => rows(`SELECT FROM jobs WHERE kind = 'user_merge'`)).toHaveLength(0);
-  },
-);
+test.each(DEATHS)('a frontend killed when a merge is %s, and a worker at "%s"', async (moment, step) => {
+  const { laurel, send, rows, merge } = dying;
+  const name = `${moment}-${step.replaceAll(' ', '-')}`;
+  const from = `${name}-guest`;
+  const into = ['a', 'b', 'c', 'd', 'e', 'f', 'g', 'h']
+    .map((n) => `${name}-${n}`)
+    .find((id) => shardOf(id) !== shardOf(from))!;
+  const users = { from, into };
+  for (const id of [from, into]) expect(await send(id, `${id} first`)).toBe(201);
+  // Stored, so that the next step of a persister is about the merge.
+  await expect.poll(() => rows('SELECT FROM events WHERE user_id = ANY ($1)', [from, into])).toHaveLength(2);
+  const { workerEnds } = await dying.killDuring(users, moment, step);
+  // Without the seal, nothing goes on by itself.
+  if (moment === 'permitted') void merge(users).catch(() => undefined);
+  expect(await workerEnds()).toEqual([null, 'SIGKILL']);
+  // Accepted while the user is sealed: 202 promises that they count.
+  const batch = [
+    { key: 'm', user: { id: from }, value: 1 },
+    { key: 'm', user: { id: from }, value: 1, idempotencyKey: 'queued' },
+  ];
+  const accepted = (await laurel.admin.post('/v1/metrics/events', batch)).status === 202 ? 2 : 0;
+  await dying.startWorker();
+  // Nobody asks again.
+  await expect.poll(async () => (await laurel.app.get(`/v1/users/${from}`)).body.id).toBe(into);
+  let counted = 2 + accepted;
+  for (const key of ['after', 'again']) {
+    expect(await send(from, key)).toBe(201);
+    expect(await send(into, key)).toBe(202);
+    counted += 1;
+  }
+  await expect.poll(async () => (await laurel.app.get(`/v1/users/${from}/metrics/m`)).body.current).toBe(counted);
+  if (accepted > 0) expect(await send(into, 'queued')).toBe(202);
+  expect(await merge(users)).toBe('unchanged');
+  await dying.expectStored(users, counted);
+  await expect.poll(() => rows(`SELECT FROM jobs WHERE kind = 'user_merge'`)).toHaveLength(0);
+});

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { PersistStep } from '../../src/engine/persist/persister.ts';
 import type { MergeMoment } from '../../src/engine/users/user-merges.ts';
 import { type DyingMerge, startDyingMerge } from './dying-merge.ts';
@@ -16,6 +16,8 @@ beforeAll(async () => {
   };
   dying = await startDyingMerge({ processes, laurel: { spread: 1, configuration } });
 });
+// The worker of a case that failed has ended or is to die.
+afterEach(({ task }) => (task.result?.state === 'fail' ? dying.startWorker() : undefined));
 afterAll(() => dying.close());
 
 const DEATHS: [MergeMoment, PersistStep][] = [
@@ -39,9 +41,9 @@ test.each(DEATHS)('a frontend killed when a merge is %s, and a worker when its b
     if ((await send(into, key)) === 201) counted += 1;
   };
   await both('between');
-  expect(await workerEnds).toEqual([null, 'SIGKILL']);
+  expect(await workerEnds()).toEqual([null, 'SIGKILL']);
   await dying.startWorker();
-  await expect.poll(() => merge(users), { timeout: 30_000 }).toBe(moment === 'committed' ? 'unchanged' : 'merged');
+  await expect.poll(() => merge(users)).toBe(moment === 'committed' ? 'unchanged' : 'merged');
   expect(await merge(users)).toBe('unchanged');
   await both('after');
   expect((await laurel.app.get(`/v1/users/${from}/metrics/m`)).body.current).toBe(counted);

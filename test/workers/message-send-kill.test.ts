@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { randomBytes } from 'node:crypto';
 import { pino } from 'pino';
@@ -13,6 +12,7 @@ import { expoServer } from '../engine/messages/push/expo-server.ts';
 import { smtpServer } from '../engine/messages/smtp-server.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { DyingWorkers } from './dying-workers.ts';
+import { endChild, exitOf, messageOf } from '../stack/child-process.ts';
 
 const PUBLIC_URL = 'https://laurel.example';
 const START_MS = Date.UTC(2030, 2, 1, 9);
@@ -148,7 +148,7 @@ describe('a worker that is killed while it sends', () => {
         SECRETS_KEY: SECRETS_KEY.toString('hex'),
         DATABASE_URL: url.href,
       });
-      await once(worker, 'message');
+      await messageOf(worker);
       return worker;
     };
     let worker = await start();
@@ -159,7 +159,7 @@ describe('a worker that is killed while it sends', () => {
     for (const [round, step] of STEPS.entries()) {
       await workers.dieAt(worker, step, 3);
       await due(step, { medium, atMs: startMs });
-      expect(await once(worker, 'exit')).toEqual([null, 'SIGKILL']);
+      expect(await exitOf(worker)).toEqual([null, 'SIGKILL']);
       const inItsHands = await interrupted();
       worker = await start();
       // Also those that the new worker has in its hands; they would count as interrupted, too.
@@ -177,8 +177,7 @@ describe('a worker that is killed while it sends', () => {
       expect(ids.length).toBeGreaterThanOrEqual(sent);
     }
     expect(lost).toBeGreaterThan(0);
-    worker.kill('SIGKILL');
-    await once(worker, 'exit');
+    await endChild(worker, 'SIGKILL');
   });
 });
 

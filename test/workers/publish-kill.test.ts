@@ -1,4 +1,3 @@
-import { once } from 'node:events';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createResources } from '../../src/catalog/resources.ts';
 import { systemClock } from '../../src/clock.ts';
@@ -10,6 +9,7 @@ import { transaction } from '../../src/postgres/transaction.ts';
 import { Receiver } from '../engine/webhooks/receiver.ts';
 import { testDatabase, type TestDatabase } from '../postgres/database.ts';
 import { DyingWorkers } from './dying-workers.ts';
+import { endChild, exitOf, messageOf } from '../stack/child-process.ts';
 
 const STEPS: PublishStep[] = ['made', 'inserted', 'published'];
 const USERS = 30;
@@ -67,14 +67,13 @@ test('killing workers while they report the ends of windows leaves each message 
     }
     due.push(...users.map((user) => messageId({ webhookId, type: 'points.changed', source: `${user}:2` })));
     const worker = workers.start(stack, { DIE_AT: step, DIE_AT_NTH: '1' });
-    expect(await once(worker, 'exit')).toEqual([null, 'SIGKILL']);
+    expect(await exitOf(worker)).toEqual([null, 'SIGKILL']);
   }
   const last = workers.start(stack);
   // Before that, a signal would kill it.
-  await once(last, 'message');
+  await messageOf(last);
   await expect.poll(async () => new Set(receiver.ids).size).toBe(due.length);
-  last.kill('SIGTERM');
-  expect(await once(last, 'exit')).toEqual([0, null]);
+  expect(await endChild(last, 'SIGTERM')).toEqual([0, null]);
 
   const { rows } = await pool.query<{ id: string }>('SELECT id FROM webhook_messages ORDER BY id');
   expect(rows.map(({ id }) => id)).toEqual(due.toSorted());

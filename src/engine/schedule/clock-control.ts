@@ -47,7 +47,7 @@ interface ClockControlOptions {
   redis: Redis;
   clock: TestClock;
   /** How long a call waits without a worker, without progress, or while work fails, before it gives up (ms). */
-  patienceMs?: number;
+  patienceMs?: number | undefined;
 }
 
 const PATIENCE_MS = 10_000;

@@ -1,7 +1,7 @@
 import { fork } from 'node:child_process';
-import { once } from 'node:events';
 import { join } from 'node:path';
 import { PACKAGE_ROOT } from '../../../src/package-root.ts';
+import { exitOf, messageOf } from '../../stack/child-process.ts';
 
 /** A process that sends events of a tenant and measures their latency, so that other work of the test does not count. */
 export interface Victim {
@@ -14,14 +14,12 @@ export function startVictim(options: { url: string; key: string; tenantId: strin
   const child = fork(join(PACKAGE_ROOT, 'test/abuse/costliest/send-events.mjs'));
   return {
     latencies: async (seconds) => {
-      const answered = once(child, 'message') as Promise<[number[]]>;
       child.send({ ...options, seconds });
-      return (await answered)[0];
+      return messageOf<number[]>(child);
     },
     close: async () => {
-      const exited = once(child, 'exit');
       child.disconnect();
-      await exited;
+      await exitOf(child);
     },
   };
 }

@@ -1,9 +1,9 @@
 import { fork, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { freePort } from '../../../src/local/free-ports.ts';
 import { PACKAGE_ROOT } from '../../../src/package-root.ts';
+import { endChild, messageOf } from '../../stack/child-process.ts';
 
 /** A frontend in its own process (the built code) whose event loop is measured. */
 export interface WatchedFrontend {
@@ -33,7 +33,7 @@ export async function watchedFrontend(servers: { redisUrl: string; databaseUrl: 
     },
     execArgv: ['--import', watch],
   });
-  await once(child, 'message');
+  await messageOf(child);
   return {
     appUrl: `http://127.0.0.1:${app}`,
     adminUrl: `http://127.0.0.1:${admin}`,
@@ -48,10 +48,7 @@ export async function watchedFrontend(servers: { redisUrl: string; databaseUrl: 
         throw new Error(`The frontend ended: ${String(child.signalCode ?? child.exitCode)}`);
     },
     close: async () => {
-      if (child.exitCode !== null || child.signalCode !== null) return;
-      const exited = once(child, 'exit');
-      child.kill('SIGTERM');
-      await exited;
+      await endChild(child, 'SIGTERM');
     },
   };
 }

@@ -92,10 +92,10 @@ async function opensInBrowser(report: string, p99: number): Promise<void> {
     page.on('request', (request) => requested.push(request.url()));
     await page.goto(`file://${report}`);
     expect(requested).toEqual([`file://${report}`]);
-    expect(await page.locator('figure svg').count()).toBe(11);
-    expect(await page.locator('figure svg .line').count()).toBeGreaterThan(10);
-    expect(await page.locator('.findings').first().textContent()).toContain('none lost, none doubled');
-    expect(await page.locator('.tile', { hasText: 'p99' }).first().textContent()).toContain('ms');
+    await expect.poll(() => page.locator('figure svg').count()).toBe(11);
+    await expect.poll(() => page.locator('figure svg .line').count()).toBeGreaterThan(10);
+    await expect.poll(() => page.locator('.findings').first().textContent()).toContain('none lost, none doubled');
+    await expect.poll(() => page.locator('.tile', { hasText: 'p99' }).first().textContent()).toContain('ms');
     expect(p99).toBeGreaterThan(0);
     expect(await page.evaluate('document.documentElement.scrollWidth - innerWidth')).toBe(0);
     const background = () => page.evaluate('getComputedStyle(document.body).backgroundColor');

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import type { EventResult } from '../../../clients/typescript/src/index.ts';
 import { PACKAGE_ROOT } from '../../../src/package-root.ts';
+import { endChild, exitOf } from '../../stack/child-process.ts';
 
 /** An installed engine without a display (none is downloaded): Debian's package godot3-server. `GODOT` names another one. */
 const GODOT = process.env['GODOT'] ?? '/usr/bin/godot3-server';
@@ -115,7 +116,7 @@ export class Game {
     const remember = (text: Buffer): void => void (early += text);
     started.stdout!.on('data', remember);
     started.stderr!.on('data', remember);
-    const ended = once(started, 'exit').then(() => {
+    const ended = exitOf(started).then(() => {
       throw new Error(`The game ended: ${early}`);
     });
     const [socket] = (await Promise.race([once(server, 'connection'), ended])) as [Socket];
@@ -149,18 +150,14 @@ export class Game {
 
   /** Ends the process at once. */
   async kill(): Promise<void> {
-    if (this.process.exitCode !== null || this.process.signalCode !== null) return;
-    const exit = once(this.process, 'exit');
-    this.process.kill('SIGKILL');
-    await exit;
+    await endChild(this.process, 'SIGKILL');
   }
 
   /** Ends the game as a player does. Returns what the engine reported about scripts and leaks. */
   async quit(): Promise<string> {
     if (this.process.exitCode === null && this.process.signalCode === null) {
-      const exit = once(this.process, 'exit');
       void this.send('quit', [], false);
-      await exit;
+      await exitOf(this.process);
     }
     return this.output;
   }

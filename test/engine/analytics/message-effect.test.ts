@@ -59,7 +59,7 @@ beforeAll(async () => {
     await Promise.all(USERS.filter((id) => returnsAfter(id) === hours).map((id) => event(id)));
   }
   await listening.stored();
-}, 180_000);
+});
 afterAll(() => listening.close());
 
 async function event(id: string): Promise<void> {

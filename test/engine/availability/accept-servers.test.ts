@@ -1,5 +1,4 @@
 import { spawn } from 'node:child_process';
-import { once } from 'node:events';
 import { existsSync } from 'node:fs';
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -18,6 +17,7 @@ import { freePort } from '../../../src/local/free-ports.ts';
 import { OwnCluster } from '../../stack/own-cluster.ts';
 import { OwnRedis } from '../../engine/rebuild/own-redis.ts';
 import { testStack, type TestStack } from '../../stack/stack.ts';
+import { endChild } from '../../stack/child-process.ts';
 
 /** From the Debian package `pgbouncer`; the test that needs it is skipped without it. */
 const PGBOUNCER = '/usr/sbin/pgbouncer';
@@ -49,8 +49,7 @@ async function accepted(mode: 'session' | 'transaction'): Promise<void> {
   try {
     await acceptServers({ ...stack, databaseUrl: at.href });
   } finally {
-    pooler.kill('SIGKILL');
-    await once(pooler, 'exit');
+    await endChild(pooler, 'SIGKILL');
     await rm(folder, { recursive: true, force: true });
   }
 }

@@ -321,7 +321,7 @@ describe.each([
     expect(await dump(redis)).toEqual(before);
     redis.disconnect();
     // Reads are refused from when the process notices that Redis was emptied until it accepts the rebuilt one.
-    await expect.poll(() => shown(), { timeout: 20_000 }).toEqual(wanted());
+    await expect.poll(() => shown()).toEqual(wanted());
     // The reads may have been answered before the process noticed.
     let id = '';
     const change = async (): Promise<number> => {
@@ -329,10 +329,10 @@ describe.each([
       if (status === 202) id = body.id;
       return status;
     };
-    await expect.poll(change, { timeout: 20_000 }).toBe(202);
+    await expect.poll(change).toBe(202);
     const job = async (): Promise<unknown> => (await laurel.admin.get(`/v1/jobs/${id}`)).body;
-    await expect.poll(job, { timeout: 20_000 }).toMatchObject({ status: 'done', error: null });
-    await expect.poll(() => shown(), { timeout: 20_000 }).toEqual(wanted());
+    await expect.poll(job).toMatchObject({ status: 'done', error: null });
+    await expect.poll(() => shown()).toEqual(wanted());
   });
 });
 

@@ -152,7 +152,7 @@ test('batches and late events have metadata', async () => {
     ];
     const batch = await laurel.admin.post('/v1/metrics/events?partial=true', events);
     expect([batch.status, batch.body.refused]).toEqual([202, [expect.objectContaining({ index: 1 })]]);
-    await expect.poll(entries, { timeout: 20_000 }).toEqual([
+    await expect.poll(entries).toEqual([
       ['a', 5, { hat: 'a' }],
       ['b', 4, { hat: 'b' }],
     ]);

@@ -1,5 +1,6 @@
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { once } from 'node:events';
 import { text } from 'node:stream/consumers';
 import { afterEach, describe, expect, test } from 'vitest';
 import type { AnswerRule } from '../../../src/domain/notifications/http-provider.ts';
@@ -185,7 +186,7 @@ describe('an attempt that breaks', () => {
     ['only interim answers come', (response) => void Array.from({ length: 20 }, () => response.writeProcessing())],
   ])('after the request, because %s, has an unknown result, and is not repeated', async (_, answer) => {
     const { url, received } = await provider(answer);
-    const result = await senderTo(url, {}, { attemptMs: 1_500 }).send(EMAIL);
+    const result = await senderTo(url, {}, { attemptMs: 3_000 }).send(EMAIL);
     expect(result).toMatchObject({ outcome: 'unknown', concernsServer: true });
     expect(received).toHaveLength(1);
   });
@@ -209,13 +210,17 @@ describe('an attempt that breaks', () => {
 });
 
 test('a connection that the provider closed while it was idle is replaced', async () => {
+  let closed: Promise<unknown> = Promise.resolve();
   const { url, received } = await provider((response, { socket }) => {
+    closed = once(socket, 'close');
     response.writeHead(200).end('{}');
     setTimeout(() => socket.destroy(), 30);
   });
   const sender = senderTo(url);
   for (let at = 0; at < 3; at += 1) {
     expect(await sender.send(EMAIL)).toMatchObject({ outcome: 'sent' });
+    await closed;
+    // The sender reads the end meanwhile.
     await new Promise((passed) => void setTimeout(passed, 100));
   }
   expect(received).toHaveLength(3);

@@ -1,5 +1,4 @@
 import { fork } from 'node:child_process';
-import { once } from 'node:events';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { MessageKind } from '../../../src/domain/notifications/message-variables.ts';
@@ -19,6 +18,7 @@ import { deleteUser } from '../../../src/postgres/persist/users.ts';
 import { transaction } from '../../../src/postgres/transaction.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
 import { answer, smtpServer } from './smtp-server.ts';
+import { endChild, messageOf } from '../../stack/child-process.ts';
 
 const NOW_MS = Date.UTC(2026, 10, 29, 9);
 const MINUTE_MS = 60_000;
@@ -236,9 +236,8 @@ describe('a process that dies', () => {
         NOW: String(NOW_MS),
       },
     });
-    await once(child, 'message');
-    child.kill('SIGKILL');
-    await once(child, 'exit');
+    await messageOf(child);
+    await endChild(child, 'SIGKILL');
   }
 
   test.each([

@@ -21,7 +21,7 @@ beforeEach(async () => {
     webhookAllowPrivate: true,
     publicUrl: PUBLIC_URL,
     secretsKey: randomBytes(32),
-    worker: { emails: { everyMs: 50, firstPauseMs: 60_000, timeoutMs: 3_000 } },
+    worker: { emails: { everyMs: 50, firstPauseMs: 60_000, timeoutMs: 20_000 } },
   });
   closing.push(() => laurel.close());
   await ok(laurel.admin.put('/v1/clock', { now: START }));
@@ -62,7 +62,7 @@ const channelTo = (port: number, changes: object = {}) =>
   });
 
 async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  for (const endMs = performance.now() + 15_000; performance.now() < endMs; await sleep(20)) if (await isSo()) return;
+  for (const endMs = performance.now() + 120_000; performance.now() < endMs; await sleep(20)) if (await isSo()) return;
   throw new Error('It did not happen in time.');
 }
 
@@ -211,7 +211,8 @@ describe('a server', () => {
     await ok(laurel.admin.put('/v1/messages/channel', body, as));
     const beganMs = performance.now();
     await until(() => quick.received.length > 0);
-    expect(performance.now() - beganMs).toBeLessThan(2_000);
+    // Less than until the attempt at the slow server is given up.
+    expect(performance.now() - beganMs).toBeLessThan(15_000);
     expect(quick.received[0]!.to).toEqual(['other@example.com']);
     expect(slow.received).toEqual([]);
   });
@@ -248,9 +249,9 @@ test('the pace of a channel holds', async () => {
       done();
     },
   });
-  await due('a', 'b', 'c', 'd', 'e');
+  await due(...Array.from({ length: 10 }, (_, n) => `user${n}`));
   await ok(channelTo(port, { pace: 5 }));
-  await until(() => timesMs.length === 5);
-  // 800 ms; the first one may arrive late.
-  expect(timesMs[4]! - timesMs[0]!).toBeGreaterThan(400);
+  await until(() => timesMs.length === 10);
+  // 1,800 ms; the first one may arrive late.
+  expect(timesMs[9]! - timesMs[0]!).toBeGreaterThan(400);
 });

@@ -47,7 +47,7 @@ async function ok(sent: Promise<{ status: number; body: unknown }>): Promise<any
 }
 
 async function until<T>(read: () => Promise<T>, isSo: (found: T) => boolean): Promise<T> {
-  for (const endMs = performance.now() + 15_000; performance.now() < endMs; await sleep(50)) {
+  for (const endMs = performance.now() + 120_000; performance.now() < endMs; await sleep(50)) {
     const found = await read();
     if (isSo(found)) return found;
   }

@@ -49,7 +49,13 @@ let receiver: Receiver;
 beforeAll(async () => {
   receiver = await Receiver.start();
   const worker = { delivery: { allowPrivate: true } };
-  laurel = await startLaurel({ testClock: true, workers: true, webhookAllowPrivate: true, worker });
+  laurel = await startLaurel({
+    testClock: true,
+    clockPatienceMs: 10_000,
+    workers: true,
+    webhookAllowPrivate: true,
+    worker,
+  });
   await clock('2030-01-05T10:30:00Z');
   await laurel.admin.patch('/v1/organisation', { multiTenancy: true });
   const customers = Array.from({ length: WELL }, (_, n) => `tenant ${n + 1}`);

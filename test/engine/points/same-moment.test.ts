@@ -40,14 +40,11 @@ async function paid(failing: readonly number[] = []): Promise<DuePeriod[][]> {
   const triggers = new TimeTriggers({ pool: laurel.pool, payments: { pay }, atOnce: AT_ONCE });
   const upToMs = START + HOUR + 10;
   await expect
-    .poll(
-      async () => {
-        const dueMs = await triggers.due(upToMs);
-        if (dueMs !== null) await triggers.perform(dueMs, never, upToMs + 1);
-        return dueMs === null && triggers.aside.length === 0;
-      },
-      { timeout: 20_000 },
-    )
+    .poll(async () => {
+      const dueMs = await triggers.due(upToMs);
+      if (dueMs !== null) await triggers.perform(dueMs, never, upToMs + 1);
+      return dueMs === null && triggers.aside.length === 0;
+    })
     .toBe(true);
   return calls;
 }

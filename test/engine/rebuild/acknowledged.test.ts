@@ -71,7 +71,7 @@ test('answers and stores nothing that no replica has; continues when one has it'
   expect((await event('ada', 'third')).status).toBe(503);
   expect((await batch('batched')).status).toBe(503);
   // Reads continue.
-  expect((await laurel.app.get('/v1/users/ada')).status).toBe(200);
+  expect((await until(() => laurel.app.get('/v1/users/ada'))).status).toBe(200);
   // The test observes that nothing comes, which only a time can end.
   await sleep(1_000);
   expect(await stored()).toBe(1);

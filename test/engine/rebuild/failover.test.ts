@@ -87,7 +87,7 @@ test('notices a master that became a replica on open connections, by its answers
   moveTo(replica);
   expect((await insist('refused')).body.total).toBe(2);
   await expect.poll(ready).toBe(200);
-  expect((await event('first')).status).toBe(202);
+  expect((await insist('first')).status).toBe(202);
   await expect.poll(stored).toBe(2);
   expect(await epoch()).toBe(1);
   // Nothing was rebuilt, and nothing claims so.
@@ -116,7 +116,7 @@ test('a process that reconnects to a former master writes nothing to it: another
   const past = new CuttingProxy(master.url);
   closing.push(async () => past.close());
   const left = await laurel.another(await past.listen());
-  expect((await event('first', left.app)).status).toBe(202);
+  expect((await insist('first', left.app)).status).toBe(202);
 
   await replica.lead(master);
   moveTo(replica);
@@ -137,7 +137,7 @@ test('a process that reconnects to a former master writes nothing to it: another
 test('a replica takes over without the last acknowledged, unstored events: they are named', async () => {
   for (const key of ['first', 'second']) expect((await insist(key)).status).toBe(201);
   await replica.lead(master);
-  expect((await event('lost')).body.total).toBe(3);
+  expect((await insist('lost')).body.total).toBe(3);
   await master.kill();
   moveTo(replica);
   expect((await insist('third')).body.total).toBe(3);
@@ -149,12 +149,12 @@ test('a replica takes over without what Postgres holds: it is rebuilt', async ()
   await work();
   for (const key of ['first', 'second']) expect((await insist(key)).status).toBe(201);
   await replica.lead(master);
-  expect((await event('ahead')).body.total).toBe(3);
+  expect((await insist('ahead')).body.total).toBe(3);
   await expect.poll(stored).toBe(3);
   await master.kill();
   moveTo(replica);
   expect((await insist('fourth')).body.total).toBe(4);
-  expect((await event('ahead')).status).toBe(202);
+  expect((await insist('ahead')).status).toBe(202);
   expect(await epoch()).toBe(2);
   await expect.poll(() => lines.some((line) => line.includes('Redis is rebuilt'))).toBe(true);
   expect(lines.filter((line) => line.includes('EVENTS ARE LOST'))).toEqual([]);

@@ -1,5 +1,4 @@
 import type { ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { mkdtempSync, rmSync, statSync, truncateSync } from 'node:fs';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -10,6 +9,7 @@ import { addressOptions } from '../../../src/redis-address.ts';
 import { DATA_FOLDER } from '../../stack/data-folder.ts';
 import type { Certificates } from '../../stack/certificates.ts';
 import { startOwnServer } from './own-server.ts';
+import { endChild } from '../../stack/child-process.ts';
 
 /** Another process's connection may occupy a port for a moment. */
 const MOST_TRIES = 50;
@@ -150,9 +150,7 @@ export class OwnRedis {
 
   async kill(): Promise<void> {
     if (this.running === null) return;
-    const ended = once(this.running, 'exit');
-    this.running.kill('SIGKILL');
-    await ended;
+    await endChild(this.running, 'SIGKILL');
     this.running = null;
   }
 

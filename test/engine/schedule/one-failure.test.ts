@@ -35,7 +35,7 @@ const WELL = { tenantId: 'well', no: BROKEN.no + SHARDS };
 let laurel: TestLaurel;
 let number: Record<string, number>;
 beforeAll(async () => {
-  laurel = await startLaurel({ testClock: true, workers: true });
+  laurel = await startLaurel({ testClock: true, clockPatienceMs: 10_000, workers: true });
   await clock('2030-01-05T10:00:00Z');
   await laurel.admin.patch('/v1/organisation', { multiTenancy: true });
   const customers = [BROKEN.tenantId, ...Array.from({ length: SHARDS - 1 }, (_, n) => `between ${n}`), WELL.tenantId];

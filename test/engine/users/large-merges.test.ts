@@ -207,7 +207,7 @@ test('a merge of the remaining user waits for the rows; a reversal finds the use
     await moveAll();
     return [await countOf('events', from), await countOf('events', into), await countOf('events', third)];
   };
-  await expect.poll(counts, { timeout: 10_000 }).toEqual([0, 0, ROWS + 4]);
+  await expect.poll(counts).toEqual([0, 0, ROWS + 4]);
   expect((await laurel.app.get(`/v1/users/${from}/metrics/m`)).body.current).toBe(2);
   expect(await differences()).toEqual([]);
 });

@@ -180,7 +180,7 @@ test('e-mails are posted by workers, and a bad address is suppressed', async () 
       (await sending.admin.get('/v1/messages')).body.messages
         .map(({ userId, status }: { userId: string; status: string }) => `${userId} ${status}`)
         .sort();
-    await expect.poll(statuses, { timeout: 15_000, interval: 100 }).toEqual(['ada sent', 'bad failed']);
+    await expect.poll(statuses).toEqual(['ada sent', 'bad failed']);
     expect(received.filter(({ subject }) => subject === 'About recap')).toHaveLength(2);
     const { body } = await sending.admin.get('/v1/messages/suppressed');
     expect(body.addresses).toMatchObject([{ address: 'bad@example.com', reason: 'answered 422: {"code":"bad"}' }]);

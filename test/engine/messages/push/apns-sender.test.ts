@@ -94,7 +94,7 @@ afterEach(() => {
   sender.close();
 });
 
-function open(attemptMs = 5_000): PushSender {
+function open(attemptMs = 30_000): PushSender {
   const options = { allowPrivate: false, attemptMs, ca, baseUrls: { apnsProduction: baseUrl }, now: () => nowMs };
   return createPushSender(CREDENTIALS, options);
 }
@@ -270,7 +270,7 @@ describe('a connection', () => {
 
   test('is not used again after a request that took too long', async () => {
     sender.close();
-    sender = open(300);
+    sender = open(3_000);
     plan = hang;
     expect(await sender.send(TOKEN, message())).toMatchObject({
       outcome: 'unknown',
@@ -309,7 +309,7 @@ describe('a connection', () => {
   test('that goes silent during a request takes no longer than an attempt', async () => {
     const proxy = await mutableProxy(Number(new URL(baseUrl).port));
     sender.close();
-    sender = new ApnsSender(CREDENTIALS, { baseUrl: proxy.url, ca, attemptMs: 300, now: () => nowMs });
+    sender = new ApnsSender(CREDENTIALS, { baseUrl: proxy.url, ca, attemptMs: 3_000, now: () => nowMs });
     expect(await sender.send(TOKEN, message())).toEqual(SENT);
     proxy.mute();
     expect(await sender.send(TOKEN, message())).toMatchObject({

@@ -24,7 +24,7 @@ beforeEach(() => {
 });
 afterEach(() => sender.close());
 
-function open(accessToken: string | null = ACCESS, attemptMs = 2_000): PushSender {
+function open(accessToken: string | null = ACCESS, attemptMs = 30_000): PushSender {
   return createPushSender(
     { provider: 'expo', accessToken },
     { allowPrivate: true, attemptMs, baseUrls: { expo: receiver.url } },
@@ -81,7 +81,7 @@ describe('an answer', () => {
     ['silent', hang, { outcome: 'unknown', reason: 'the attempt took too long' }],
   ])('%s', async (kind, answer, expected) => {
     sender.close();
-    sender = open(ACCESS, kind === 'silent' ? 300 : 5_000);
+    sender = open(ACCESS, kind === 'silent' ? 3_000 : 30_000);
     receiver.plan = () => answer;
     const result = await sender.send(TOKEN, message());
     expect(result).toMatchObject(expected);

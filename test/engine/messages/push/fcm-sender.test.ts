@@ -47,7 +47,7 @@ beforeEach(() => {
 });
 afterEach(() => sender.close());
 
-function open(attemptMs = 2_000): PushSender {
+function open(attemptMs = 30_000): PushSender {
   const baseUrls = { fcm: receiver.url, google: receiver.url };
   return createPushSender(
     { provider: 'fcm', serviceAccount },
@@ -141,7 +141,7 @@ describe('access tokens', () => {
   ])('%s: the message waits', async (kind, answer, reason) => {
     receiver.plan = ({ path }) => (path === '/token' ? answer : onMessage);
     sender.close();
-    sender = open(300);
+    sender = open(3_000);
     const result = await sender.send(TOKEN, message());
     expect(result).toMatchObject({
       outcome: 'later',
@@ -208,7 +208,7 @@ describe('an answer', () => {
     onMessage = reset;
     expect(await sender.send(TOKEN, message())).toMatchObject({ outcome: 'unknown', concernsServer: true });
     sender.close();
-    sender = open(300);
+    sender = open(3_000);
     onMessage = hang;
     expect(await sender.send(TOKEN, message())).toMatchObject({
       outcome: 'unknown',

@@ -200,7 +200,7 @@ test('servers of Web Push that never answer delay no others, whichever names the
   await until(() => arrived === others.length);
   expect(mostSilent).toBeGreaterThan(4);
   expect(mostSilent).toBeLessThanOrEqual(16 + 8);
-}, 180_000);
+});
 
 describe('the servers of Web Push', () => {
   const places = async (hosts: EndpointHosts, wanted: [host: string, messageId: string][]) => {

@@ -83,7 +83,7 @@ beforeAll(async () => {
   await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
   origin = `https://127.0.0.1:${(server.address() as AddressInfo).port}`;
   const ca = await readFile(certificates.authority, 'utf8');
-  options = { allowPrivate: true, attemptMs: 5_000, ca, now: () => nowMs };
+  options = { allowPrivate: true, attemptMs: 30_000, ca, now: () => nowMs };
 });
 afterAll(async () => {
   server.closeAllConnections();
@@ -189,7 +189,7 @@ describe('an answer', () => {
     answer = (response) => response.socket!.destroy();
     expect(await sender.send(token(), message())).toMatchObject({ outcome: 'unknown', concernsServer: false });
     sender.close();
-    sender = createPushSender(CREDENTIALS, { ...options, attemptMs: 400 });
+    sender = createPushSender(CREDENTIALS, { ...options, attemptMs: 3_000 });
     answer = () => undefined;
     expect(await sender.send(token(), message())).toMatchObject({
       outcome: 'unknown',

@@ -131,7 +131,7 @@ test('does not exist without TEST_CLOCK; sets nothing without a worker', async (
   expect((await real.admin.send('PUT', '/v1/clock', { body: { now: '2030-01-01T00:00:00Z' } })).status).toBe(404);
   expect((await real.admin.get('/v1/openapi')).body.paths['/v1/clock']).toBeUndefined();
 
-  const alone = await startLaurel({ testClock: true });
+  const alone = await startLaurel({ testClock: true, clockPatienceMs: 1_000 });
   onTestFinished(() => alone.close());
   const refused = await alone.admin.put('/v1/clock', { now: '2030-01-01T00:00:00Z' });
   expect(refused).toMatchObject({ status: 503, body: { error: expect.stringContaining('worker') } });
