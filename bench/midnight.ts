@@ -6,7 +6,7 @@ import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { DAY_MS, type Frequency, periodOf } from '../src/domain/periods.ts';
 import { dayIn, zoneOffset } from '../src/domain/zone.ts';
-import { binaryArray, BYTEA, TEXT } from '../src/postgres/persist/binary-rows.ts';
+import { bytesOf, textsOf } from '../src/postgres/persist/row-text.ts';
 import { userKey } from '../src/redis/keys.ts';
 import { onlyPart } from '../test/stack/only-part.ts';
 
@@ -31,7 +31,7 @@ export async function loadMidnight(options: { redis: Redis; pool: Pool; users: n
       `INSERT INTO users (tenant_no, id, created, state, attributes, points, zone, due_day)
        SELECT $1, id, now(), state, '{}', '{}', $2, $3 FROM unnest($4::text[], $5::bytea[]) AS made (id, state)
        ON CONFLICT (tenant_no, id) DO UPDATE SET state = EXCLUDED.state, due_day = EXCLUDED.due_day`,
-      [TENANT, ZONE, today, binaryArray(TEXT, ids), binaryArray(BYTEA, states)],
+      [TENANT, ZONE, today, textsOf(ids), bytesOf(states)],
     );
   }
   await pool.query('VACUUM ANALYZE users');

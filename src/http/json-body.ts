@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { AppError } from '../errors.ts';
 import { Slices } from '../slices.ts';
-import { invalidJson, jsonFaultAt, parseLarge, requireModest } from './large-json.ts';
+import { isModest, readJson, readLargeJson } from './json-reader.ts';
 
 const JSON_TYPE = /^application\/json\s*(;.*)?$/i;
 const CHARSET = /;\s*charset\s*=\s*"?([^\s;"]+)/i;
@@ -31,26 +31,29 @@ const SURROGATE_ESCAPE = /\\u[dD][89a-fA-F]/;
 const LONE_SURROGATE = /(?<!\\)(?:\\\\)*\\ud[89a-f]/;
 
 /**
- * Parses a body. Throws 400 for malformed JSON, beyond the limits of `requireModest`, and for text that cannot be stored unchanged: a NUL
+ * Parses a body. Throws 400 for malformed JSON, beyond the limits of `readJson`, and for text that cannot be stored unchanged: a NUL
  * character (Postgres refuses it) and a lone surrogate (it becomes U+FFFD in UTF-8, so that two IDs could collide). Valid JSON can contain
  * them only as escapes, so the check is a search of the text.
  */
 export function parseJson(text: string): unknown {
   if (text === '') throw new AppError('malformed', 'A JSON body is required');
-  let value: unknown;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    throw invalidJson(text, jsonFaultAt(text) ?? 0);
-  }
-  requireModest(text);
+  const value = (isModest(text) ? parsed(text) : undefined) ?? readJson(text);
   if (text.includes('\\u')) refuseUnstorable(text, value);
   return value;
 }
 
+/** `undefined` for malformed JSON. */
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
+}
+
 /** Like `parseJson`, for bodies that may be large; parses in slices. */
 export async function parseLargeJson(text: string): Promise<unknown> {
-  const value = await parseLarge(text);
+  const value = await readLargeJson(text);
   if (text.includes('\\u')) refuseUnstorable(text, value);
   await new Slices().turn();
   return value;

@@ -1,10 +1,10 @@
 import type { NamedUser } from '../domain/user.ts';
 import type { Pool, PoolClient } from 'pg';
 import { COUNTED, MOST_VALUES, SEGMENT, type Counted } from '../domain/analytics.ts';
-import { decimalOfMicros, toMicros } from '../domain/decimal.ts';
+import { decimalOfMicros, decimalText, toMicros } from '../domain/decimal.ts';
 import type { Days } from '../domain/periods.ts';
 import { mappedInSlices } from '../slices.ts';
-import { binaryArray, binaryBigIntegers, binaryDecimals, binaryIntegers, TEXT } from './persist/binary-rows.ts';
+import { listOf, textsOf } from './persist/row-text.ts';
 import { OF_SAMPLED_USER } from './history/days.ts';
 import { eventsAndSums, mayBeEarlier, readSinceDay } from './partitions.ts';
 import { storableText } from './storable-json.ts';
@@ -37,14 +37,14 @@ export async function addAnalytics(client: PoolClient, rows: readonly AnalyticsR
     name: 'persist_analytics',
     text: ADD,
     values: [
-      binaryIntegers(rows.map(({ tenantNo }) => tenantNo)),
-      binaryIntegers(rows.map(({ kind }) => kind)),
-      binaryIntegers(rows.map(({ segment }) => segment)),
-      binaryIntegers(rows.map(({ day }) => day)),
-      binaryIntegers(rows.map(({ subject }) => subject)),
-      binaryIntegers(rows.map(({ part }) => part)),
-      binaryBigIntegers(rows.map(({ events }) => events)),
-      binaryDecimals(rows.map(({ value }) => decimalOfMicros(value))),
+      listOf(rows.map(({ tenantNo }) => tenantNo)),
+      listOf(rows.map(({ kind }) => kind)),
+      listOf(rows.map(({ segment }) => segment)),
+      listOf(rows.map(({ day }) => day)),
+      listOf(rows.map(({ subject }) => subject)),
+      listOf(rows.map(({ part }) => part)),
+      listOf(rows.map(({ events }) => events)),
+      listOf(rows.map(({ value }) => decimalText(decimalOfMicros(value)))),
     ],
   });
 }
@@ -153,7 +153,7 @@ async function introduce(
   if (added.size === 0) return;
   const { rows } = await client.query<UserValue & { no: number }>(INTRODUCE, [
     ...valueColumns([...added.keys()]),
-    binaryIntegers([...added.values()].map(({ introducedBy }) => introducedBy)),
+    listOf([...added.values()].map(({ introducedBy }) => introducedBy)),
     [...added].map(([value, { introducedBy }]) => isSharedBy(value, introducedBy)),
   ]);
   const noOf = new Map(rows.map((row) => [valueKey(row), row.no]));
@@ -168,13 +168,10 @@ const attributeKey = ({ tenantNo, attributeNo }: Omit<UserValue, 'value'>): stri
 /** A value as a key. */
 const valueKey = ({ tenantNo, attributeNo, value }: UserValue): string => `${tenantNo}:${attributeNo}:${value}`;
 
-const valueColumns = (values: readonly UserValue[]): [Buffer, Buffer, Buffer] => [
-  binaryIntegers(values.map(({ tenantNo }) => tenantNo)),
-  binaryIntegers(values.map(({ attributeNo }) => attributeNo)),
-  binaryArray(
-    TEXT,
-    values.map(({ value }) => value),
-  ),
+const valueColumns = (values: readonly UserValue[]): [string, string, string] => [
+  listOf(values.map(({ tenantNo }) => tenantNo)),
+  listOf(values.map(({ attributeNo }) => attributeNo)),
+  textsOf(values.map(({ value }) => value)),
 ];
 
 /** The segments of attributes in which a user was counted when first seen. */
@@ -203,19 +200,13 @@ const STORE_FIRST = `
 /** Keeps the first segments of some distinct users, who are stored already. */
 export async function storeFirstSegments(client: PoolClient, users: readonly FirstSegments[]): Promise<void> {
   if (users.length === 0) return;
-  const segments = binaryArray(
-    TEXT,
-    users.map((user) => user.segments.join()),
-  );
+  const segments = textsOf(users.map((user) => user.segments.join()));
   await client.query({ name: 'store_first_segments', text: STORE_FIRST, values: [...userColumns(users), segments] });
 }
 
-const userColumns = (users: readonly NamedUser[]): [Buffer, Buffer] => [
-  binaryIntegers(users.map(({ tenantNo }) => tenantNo)),
-  binaryArray(
-    TEXT,
-    users.map(({ userId }) => storableText(userId)),
-  ),
+const userColumns = (users: readonly NamedUser[]): [string, string] => [
+  listOf(users.map(({ tenantNo }) => tenantNo)),
+  textsOf(users.map(({ userId }) => userId)),
 ];
 
 const FORGET_SUMS = `

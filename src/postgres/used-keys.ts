@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from 'pg';
-import { BinaryRows, copyRows } from './persist/binary-rows.ts';
+import { copyLine, copyRows } from './persist/row-text.ts';
 import type { EventRow } from './persist/events.ts';
 import { storableText } from './storable-json.ts';
 import { transaction } from './transaction.ts';
@@ -82,18 +82,16 @@ export async function findUsedKeys(
   });
 }
 
-const COPY = 'COPY used_keys (id, tenant_no, user_id, metric_no, idempotency_key) FROM STDIN (FORMAT binary)';
-const COPIED_COLUMNS = 5;
-const BYTES_A_ROW = 120;
+const COPY = 'COPY used_keys (id, tenant_no, user_id, metric_no, idempotency_key) FROM STDIN';
 
 /** Adds the idempotency keys of events. As for events, an existing ID is an error (23505). */
 export async function insertUsedKeys(client: PoolClient, events: readonly EventRow[]): Promise<void> {
   const keyed = events.filter(({ idempotencyKey }) => idempotencyKey !== null);
   if (keyed.length === 0) return;
-  const rows = new BinaryRows(keyed.length * BYTES_A_ROW);
+  let lines = '';
   for (const { id, tenantNo, userId, metricNo, idempotencyKey } of keyed)
-    rows.row(COPIED_COLUMNS).uuid(id).int4(tenantNo).text(userId).int4(metricNo).text(idempotencyKey);
-  await copyRows(client, COPY, rows.finish());
+    lines += copyLine([id, tenantNo, userId, metricNo, idempotencyKey]);
+  await copyRows(client, COPY, lines);
 }
 
 export interface UsedKey {

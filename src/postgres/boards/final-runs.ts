@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from 'pg';
-import { copyRows, copyText } from '../persist/binary-rows.ts';
+import { copyLine, copyRows } from '../persist/row-text.ts';
 import { storableText } from '../storable-json.ts';
 import type { BoardRun } from '../../domain/runs.ts';
 
@@ -80,14 +80,24 @@ export async function addMembers(
   group: CopiedGroup,
   { members, participants, isDone }: { members: readonly NewFinalMember[]; participants: number; isDone: boolean },
 ): Promise<void> {
-  let rows = '';
+  let lines = '';
   for (const [index, { userId, rank, score, reached, secondary, metadata }] of members.entries())
-    rows += `${group.id}\t${group.members + index}\t${tenantNo}\t${copyText(userId)}\t${rank}\t${score}\t${reached ?? '\\N'}\t${secondary ?? '\\N'}\t${typeof metadata === 'string' ? copyText(metadata) : '\\N'}\n`;
+    lines += copyLine([
+      group.id,
+      group.members + index,
+      tenantNo,
+      userId,
+      rank,
+      score,
+      reached ?? null,
+      secondary ?? null,
+      metadata ?? null,
+    ]);
   if (members.length > 0)
     await copyRows(
       client,
       'COPY board_finals (group_id, place, tenant_no, user_id, rank, score, reached, secondary, metadata) FROM STDIN',
-      rows,
+      lines,
     );
   await client.query(
     `UPDATE board_run_groups SET members = members + $2, participants = participants + $3, is_done = $4 WHERE id = $1`,

@@ -1,7 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
 import { FURTHEST_END_MS, type NotificationType, windowEndMs } from '../../domain/notifications/notification.ts';
-import { binaryArray, TEXT } from '../persist/binary-rows.ts';
-import { storableText } from '../storable-json.ts';
+import { textsOf } from '../persist/row-text.ts';
 
 /** A change to report now or after a window: of a user (`''` for none) and a points system, or of a leaderboard's run and group. */
 export interface WindowChange {
@@ -68,22 +67,20 @@ const INSERT = `
          CASE WHEN at_once THEN rank END, CASE WHEN at_once THEN value END
     FROM ${CHANGES}`;
 
-const texts = (values: readonly string[]): Buffer => binaryArray(TEXT, values);
-
 const parameters = (changes: readonly WindowChange[], nowMs: number): unknown[] => [
   nowMs,
   windowEndMs(nowMs),
   changes.map(({ tenantNo }) => tenantNo),
-  texts(changes.map(({ userId }) => storableText(userId))),
+  textsOf(changes.map(({ userId }) => userId)),
   changes.map(({ subject }) => subject),
-  texts(changes.map(({ type }) => type)),
-  texts(changes.map(({ source }) => storableText(source))),
+  textsOf(changes.map(({ type }) => type)),
+  textsOf(changes.map(({ source }) => source)),
   changes.map(({ atMs }) => atMs),
-  texts(changes.map(({ about }) => about)),
-  texts(changes.map(({ payload }) => payload)),
+  textsOf(changes.map(({ about }) => about)),
+  textsOf(changes.map(({ payload }) => payload)),
   changes.map(({ added }) => added),
-  texts(changes.map(({ awards }) => awards)),
-  texts(changes.map(({ level }) => level)),
+  textsOf(changes.map(({ awards }) => awards)),
+  textsOf(changes.map(({ level }) => level)),
   changes.map(({ rank }) => rank),
   changes.map(({ value }) => value),
   changes.map(({ atOnce }) => atOnce),
@@ -187,14 +184,7 @@ export async function closeWindows(
   await client.query(
     `DELETE FROM notification_windows AS open USING unnest($2::text[], $3::uuid[]) AS ended (user_id, subject)
       WHERE open.tenant_no = $1 AND open.user_id = ended.user_id AND open.subject = ended.subject`,
-    [
-      tenantNo,
-      binaryArray(
-        TEXT,
-        windows.map(({ userId }) => userId),
-      ),
-      windows.map(({ subject }) => subject),
-    ],
+    [tenantNo, textsOf(windows.map(({ userId }) => userId)), windows.map(({ subject }) => subject)],
   );
 }
 
@@ -224,15 +214,9 @@ export async function reopenWindows(
     [
       tenantNo,
       windowEndMs(nowMs),
-      binaryArray(
-        TEXT,
-        windows.map(({ userId }) => userId),
-      ),
+      textsOf(windows.map(({ userId }) => userId)),
       windows.map(({ subject }) => subject),
-      binaryArray(
-        TEXT,
-        windows.map(({ source }) => source),
-      ),
+      textsOf(windows.map(({ source }) => source)),
       windows.map(({ rank }) => rank),
       windows.map(({ value }) => value),
     ],

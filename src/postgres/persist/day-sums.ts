@@ -1,9 +1,9 @@
 import type { NamedUser } from '../../domain/user.ts';
 import type { PoolClient } from 'pg';
-import { type Decimal, decimalText } from '../../domain/decimal.ts';
+import type { Decimal } from '../../domain/decimal.ts';
 import { addAwards, addEvents } from '../partitions.ts';
 import { storableJson, storableText } from '../storable-json.ts';
-import { binaryArray, binaryIntegers, TEXT } from './binary-rows.ts';
+import { listOf, numericText, textsOf } from './row-text.ts';
 
 /**
  * Users with more stored events and awards than this get day sums, which reads of their history use. For other users, reads
@@ -115,17 +115,17 @@ async function addCounted(client: PoolClient, { events, awards }: Counted): Prom
   if (events.length > 0)
     await client.query(ADD_EVENTS, [
       ...named(events),
-      binaryIntegers(events.map(({ metricNo }) => metricNo)),
-      binaryIntegers(events.map(({ localDay }) => localDay)),
-      events.map(({ value }) => decimalText(value)),
-      events.map(({ attributes = null }) => (attributes === null ? null : storableJson(attributes))),
+      listOf(events.map(({ metricNo }) => metricNo)),
+      listOf(events.map(({ localDay }) => localDay)),
+      listOf(events.map(({ value }) => numericText(value))),
+      textsOf(events.map(({ attributes = null }) => (attributes === null ? null : storableJson(attributes)))),
     ]);
   if (awards.length > 0)
     await client.query(ADD_AWARDS, [
       ...named(awards),
-      binaryIntegers(awards.map(({ systemNo }) => systemNo)),
-      binaryIntegers(awards.map(({ localDay }) => localDay)),
-      awards.map(({ awarded }) => awarded),
+      listOf(awards.map(({ systemNo }) => systemNo)),
+      listOf(awards.map(({ localDay }) => localDay)),
+      listOf(awards.map(({ awarded }) => awarded)),
     ]);
 }
 
@@ -133,9 +133,6 @@ const keyOf = ({ tenantNo, userId }: NamedUser): string => `${tenantNo}:${storab
 
 /** `rows` must not be empty. */
 const named = (rows: readonly NamedUser[]): unknown[] => [
-  binaryIntegers(rows.map(({ tenantNo }) => tenantNo)),
-  binaryArray(
-    TEXT,
-    rows.map(({ userId }) => storableText(userId)),
-  ),
+  listOf(rows.map(({ tenantNo }) => tenantNo)),
+  textsOf(rows.map(({ userId }) => userId)),
 ];

@@ -1,19 +1,11 @@
 import type { Pool, PoolClient } from 'pg';
 import { type Decimal, decimalText } from '../../domain/decimal.ts';
-import { dateOf } from '../../domain/periods.ts';
+import { dateOf, isoTime } from '../../domain/periods.ts';
 import { COMPLETED } from '../../packed/record-fields.ts';
 import type { Compensated, PackedCompletion } from '../../packed/record.ts';
 import { firstIdOf } from '../partitions.ts';
 import { storableJson, storableText } from '../storable-json.ts';
-import {
-  binaryArray,
-  binaryBigIntegers,
-  binaryIntegers,
-  BinaryRows,
-  binaryUuids,
-  copyRows,
-  TEXT,
-} from './binary-rows.ts';
+import { copyLine, copyRows, listOf, numericText, textsOf } from './row-text.ts';
 import type { NamedUser } from '../../domain/user.ts';
 
 export interface EventRow {
@@ -41,10 +33,8 @@ export interface EventRow {
 
 const FIELDS =
   'id, tenant_no, user_id, metric_no, value, total, at, local_date, attributes, idempotency_key, streak, catalog_version';
-const COPY = `COPY events (${FIELDS}) FROM STDIN (FORMAT binary)`;
-const COPY_OCCURRED = `COPY events (${FIELDS}, occurred_at) FROM STDIN (FORMAT binary)`;
-const COLUMNS = 12;
-const BYTES_A_ROW = 250;
+const COPY = `COPY events (${FIELDS}) FROM STDIN`;
+const COPY_OCCURRED = `COPY events (${FIELDS}, occurred_at) FROM STDIN`;
 
 /** Adds events. An existing ID is an error (23505), because the cursor guarantees that each is new. */
 export async function insertEvents(client: PoolClient, events: readonly EventRow[]): Promise<void> {
@@ -57,27 +47,24 @@ export async function insertEvents(client: PoolClient, events: readonly EventRow
 /** Events without a separate time are copied without that column, so that they cost no more. */
 async function copyEvents(client: PoolClient, events: readonly EventRow[], withTime: boolean): Promise<void> {
   if (events.length === 0) return;
-  const rows = new BinaryRows(events.length * BYTES_A_ROW);
-  for (const event of events) {
-    rows
-      .row(withTime ? COLUMNS + 1 : COLUMNS)
-      .uuid(event.id)
-      .int4(event.tenantNo)
-      .text(event.userId)
-      .int4(event.metricNo)
-      .numeric(event.value)
-      .numeric(event.total)
-      .timestamptz(event.atMs)
-      .date(event.localDay)
-      .jsonb(event.attributes === null ? null : storableJson(event.attributes))
-      .text(event.idempotencyKey);
-    if (event.streak === null) rows.null();
-    else rows.int4(event.streak);
-    if (event.catalogVersion === null) rows.null();
-    else rows.int8(event.catalogVersion);
-    if (withTime) rows.timestamptz(event.occurredMs!);
-  }
-  await copyRows(client, withTime ? COPY_OCCURRED : COPY, rows.finish());
+  let lines = '';
+  for (const event of events)
+    lines += copyLine([
+      event.id,
+      event.tenantNo,
+      event.userId,
+      event.metricNo,
+      numericText(event.value),
+      numericText(event.total),
+      isoTime(event.atMs),
+      dateOf(event.localDay),
+      event.attributes === null ? null : storableJson(event.attributes),
+      event.idempotencyKey,
+      event.streak,
+      event.catalogVersion,
+      ...(withTime ? [isoTime(event.occurredMs!)] : []),
+    ]);
+  await copyRows(client, withTime ? COPY_OCCURRED : COPY, lines);
 }
 
 export interface ReversalRow {
@@ -265,31 +252,27 @@ export interface AwardRow {
 
 const COPY_AWARDS =
   'COPY awards (id, tenant_no, user_id, system_no, trigger_no, awarded, total, boost_nos, at, local_date, ' +
-  'catalog_version) FROM STDIN (FORMAT binary)';
-const AWARD_COLUMNS = 11;
-const BYTES_AN_AWARD = 150;
+  'catalog_version) FROM STDIN';
 
 /** Adds awards of points. An existing ID is an error (23505), because the cursor guarantees that each is new. */
 export async function insertAwards(client: PoolClient, awards: readonly AwardRow[]): Promise<void> {
   if (awards.length === 0) return;
-  const rows = new BinaryRows(awards.length * BYTES_AN_AWARD);
-  for (const award of awards) {
-    rows
-      .row(AWARD_COLUMNS)
-      .uuid(award.id)
-      .int4(award.tenantNo)
-      .text(award.userId)
-      .int4(award.systemNo)
-      .int4(award.triggerNo)
-      .int8(award.awarded)
-      .int8(award.total);
-    if (award.boostNos.length === 0) rows.null();
-    else rows.int4Array(award.boostNos);
-    rows.timestamptz(award.atMs).date(award.localDay);
-    if (award.catalogVersion === null) rows.null();
-    else rows.int8(award.catalogVersion);
-  }
-  await copyRows(client, COPY_AWARDS, rows.finish());
+  let lines = '';
+  for (const award of awards)
+    lines += copyLine([
+      award.id,
+      award.tenantNo,
+      award.userId,
+      award.systemNo,
+      award.triggerNo,
+      award.awarded,
+      award.total,
+      award.boostNos.length === 0 ? null : listOf(award.boostNos),
+      isoTime(award.atMs),
+      dateOf(award.localDay),
+      award.catalogVersion,
+    ]);
+  await copyRows(client, COPY_AWARDS, lines);
 }
 
 export interface CompletionRow {
@@ -320,17 +303,14 @@ export async function insertCompletions(client: PoolClient, completions: readonl
     name: 'persist_completions',
     text: INSERT_COMPLETIONS,
     values: [
-      binaryIntegers(completions.map((row) => row.tenantNo)),
-      binaryArray(
-        TEXT,
-        completions.map((row) => storableText(row.userId)),
-      ),
-      binaryIntegers(completions.map((row) => row.achievementNo)),
-      binaryBigIntegers(completions.map((row) => row.atMs)),
-      binaryUuids(completions.map((row) => row.causedBy)),
-      binaryBigIntegers(completions.map((row) => row.catalogVersion)),
+      listOf(completions.map((row) => row.tenantNo)),
+      textsOf(completions.map((row) => row.userId)),
+      listOf(completions.map((row) => row.achievementNo)),
+      listOf(completions.map((row) => row.atMs)),
+      listOf(completions.map((row) => row.causedBy)),
+      listOf(completions.map((row) => row.catalogVersion)),
       completions.map((row) => row.backdated),
-      binaryIntegers(completions.map((row) => row.period)),
+      listOf(completions.map((row) => row.period)),
     ],
   });
 }

@@ -1,8 +1,9 @@
+import { isoTime } from '../../domain/periods.ts';
 import type { NamedUser } from '../../domain/user.ts';
 import type { PoolClient } from 'pg';
 import type { SettlementKind } from '../../domain/streaks/settle.ts';
 import { storableText } from '../storable-json.ts';
-import { BinaryRows, copyRows } from './binary-rows.ts';
+import { copyLine, copyRows } from './row-text.ts';
 
 /** Their stored numbers start at 1. */
 export const SETTLEMENT_KINDS = [
@@ -29,29 +30,24 @@ export interface StreakChangeRow {
 }
 
 const COPY =
-  'COPY streak_changes (tenant_no, user_id, frequency, kind, from_day, to_day, length, at, correction) FROM STDIN (FORMAT binary)';
-const COLUMNS = 9;
-const BYTES_A_ROW = 100;
+  'COPY streak_changes (tenant_no, user_id, frequency, kind, from_day, to_day, length, at, correction) FROM STDIN';
 
 export async function insertStreakChanges(client: PoolClient, changes: readonly StreakChangeRow[]): Promise<void> {
   if (changes.length === 0) return;
-  const rows = new BinaryRows(changes.length * BYTES_A_ROW);
-  for (const change of changes) {
-    rows
-      .row(COLUMNS)
-      .int4(change.tenantNo)
-      .text(change.userId)
-      .int2(change.frequency)
-      .int2(change.kind)
-      .int4(change.fromDay)
-      .int4(change.toDay);
-    if (change.length === null) rows.null();
-    else rows.int4(change.length);
-    rows.timestamptz(change.atMs);
-    if (change.correction === null) rows.null();
-    else rows.uuid(change.correction);
-  }
-  await copyRows(client, COPY, rows.finish());
+  let lines = '';
+  for (const change of changes)
+    lines += copyLine([
+      change.tenantNo,
+      change.userId,
+      change.frequency,
+      change.kind,
+      change.fromDay,
+      change.toDay,
+      change.length,
+      isoTime(change.atMs),
+      change.correction,
+    ]);
+  await copyRows(client, COPY, lines);
 }
 
 export interface SupersededChanges {

@@ -10,7 +10,7 @@ import { storableJson, storableText } from '../storable-json.ts';
 import { addRemoval, type DeletedUser, isListed, needsRemoval } from '../users/row-removals.ts';
 import { searchKeys, type SearchKeys } from '../users/user-search.ts';
 import { USER_TABLES } from '../users/user-tables.ts';
-import { binaryArray, binaryBigIntegers, binaryIntegers, BYTEA, JSONB, TEXT, UnstorableValue } from './binary-rows.ts';
+import { bytesOf, listOf, textsOf, UnstorableValue } from './row-text.ts';
 import { deleteEvents, type EventKey } from './events.ts';
 
 export interface PackedUser {
@@ -44,15 +44,9 @@ const inOrder = <User extends PackedUser>(users: readonly User[]): User[] =>
 
 /** Parameters that identify the users, and their states. */
 export const packedUsers = (users: readonly PackedUser[]): unknown[] => [
-  binaryIntegers(users.map((user) => user.tenantNo)),
-  binaryArray(
-    TEXT,
-    users.map((user) => storableText(user.id)),
-  ),
-  binaryArray(
-    BYTEA,
-    users.map((user) => user.packed),
-  ),
+  listOf(users.map((user) => user.tenantNo)),
+  textsOf(users.map((user) => user.id)),
+  bytesOf(users.map((user) => user.packed)),
 ];
 
 const byNumber = <T>(table: Numbered<T> | undefined): Record<number, T> =>
@@ -87,14 +81,13 @@ class SweptBy {
 
   /** The columns of the added users, in order: zone, due_day, freezes, earned_day, anniversary_ms, origins by frequency. */
   parameters(): unknown[] {
-    const zones = this.zones.map(({ zone }) => storableText(zone));
     return [
-      binaryArray(TEXT, zones),
-      binaryIntegers(this.dueDays),
-      binaryIntegers(this.freezes),
-      binaryIntegers(this.earnedDays),
-      binaryBigIntegers(this.anniversaries),
-      ...this.origins.map(binaryIntegers),
+      textsOf(this.zones.map(({ zone }) => zone)),
+      listOf(this.dueDays),
+      listOf(this.freezes),
+      listOf(this.earnedDays),
+      listOf(this.anniversaries),
+      ...this.origins.map(listOf),
     ];
   }
 
@@ -135,15 +128,10 @@ export async function upsertUsers(client: PoolClient, users: readonly PackedUser
     text: UPSERT,
     values: [
       ...packedUsers(sorted),
-      binaryBigIntegers(created),
-      binaryArray(JSONB, attributes),
-      binaryArray(JSONB, points),
-      ...(['name', 'lastName', 'email'] as const).map((key) =>
-        binaryArray(
-          TEXT,
-          keys.map((each) => each[key]),
-        ),
-      ),
+      listOf(created),
+      textsOf(attributes),
+      textsOf(points),
+      ...(['name', 'lastName', 'email'] as const).map((key) => textsOf(keys.map((each) => each[key]))),
       ...swept.parameters(),
     ],
   });
@@ -185,11 +173,8 @@ export const UPDATE_POINTS = `
   FROM unnest($1::int[], $2::text[], $3::bytea[], $4::jsonb[]) AS touched (tenant_no, id, state, points)
   WHERE users.tenant_no = touched.tenant_no AND users.id = touched.id AND ${NOT_OWED}`;
 
-export const changedPoints = (users: readonly PaidUser[]): Buffer =>
-  binaryArray(
-    JSONB,
-    users.map(({ points }) => JSON.stringify(points)),
-  );
+export const changedPoints = (users: readonly PaidUser[]): string =>
+  textsOf(users.map(({ points }) => JSON.stringify(points)));
 
 /**
  * Writes the state of users of whom only points changed, without unpacking it. Missing users, and those whose last state could not
