@@ -14,7 +14,7 @@ import { EventSummaryEntry, EventSummaryQuery } from '../domain/history.ts';
 import { Uuid, WritableBy } from '../domain/schemas.ts';
 import { rejectProfile } from '../engine/users/sent-user.ts';
 import { AppError } from '../errors.ts';
-import { jsonInSlices, Slices } from '../slices.ts';
+import { Slices } from '../slices.ts';
 import { uncheckedItems } from './bulk.ts';
 import { isClient, operation } from './operation.ts';
 import { adminResource, unknown } from './resource.ts';
@@ -162,8 +162,7 @@ export const usersMetricEventSummary = operation(
     responses: { 200: Type.Array(EventSummaryEntry) },
     namedUsers: ({ params }) => [params.id],
     handle: async ({ catalogs, history }, { tenant, params: { id: userId, key }, query }) => {
-      const entries = await history.metricSummary(await catalogs.of(tenant.no), { userId, key, query });
-      return { status: 200, json: await jsonInSlices(entries, 0) };
+      return { status: 200, json: await history.metricSummary(await catalogs.of(tenant.no), { userId, key, query }) };
     },
   },
 );

@@ -12,7 +12,6 @@ import {
   PointsSystemResponse,
 } from '../domain/points.ts';
 import { AttributeFilter } from '../domain/user.ts';
-import { jsonInSlices } from '../slices.ts';
 import { isClient, operation } from './operation.ts';
 import { adminResource } from './resource.ts';
 
@@ -125,8 +124,7 @@ export const usersPointsEventSummary = operation(
     responses: { 200: Type.Array(EventSummaryEntry) },
     namedUsers: ({ params }) => [params.id],
     handle: async ({ catalogs, history }, { tenant, params: { id: userId, key }, query }) => {
-      const entries = await history.pointsSummary(await catalogs.of(tenant.no), { userId, key, query });
-      return { status: 200, json: await jsonInSlices(entries, 0) };
+      return { status: 200, json: await history.pointsSummary(await catalogs.of(tenant.no), { userId, key, query }) };
     },
   },
 );

@@ -2,7 +2,7 @@ import type { SignUp } from '../domain/anniversary.ts';
 import type { Decimal } from '../domain/decimal.ts';
 import type { HISTORY_SUM } from './call-fields.ts';
 import { EVENT_RECORD, KIND, type RECORD } from './record-fields.ts';
-import { type Numbered, stateValues, unpackr } from './unpack-state.ts';
+import { firstAndOther, type Numbered, stateValues, unpackr } from './unpack-state.ts';
 import {
   type DAYS_OFF,
   HOLD,
@@ -324,8 +324,9 @@ export function holdsOf(packed: PackedHolds): Hold[] {
   return holds;
 }
 
-/** The name in a user's packed state, or null. Decodes the whole state: 2 µs of CPU for 400 bytes, 20 µs for 6 KB. */
-export const nameInState = (packed: Buffer): string | null => unpackState(packed)[USER.name] ?? null;
+/** The name in a user's packed state, or null. Skips what comes before it. */
+export const nameInState = (packed: Buffer): string | null =>
+  (firstAndOther(packed, USER.name)[1] as string | null | undefined) ?? null;
 
 /** Converts an event's packed list to a map by RECORD; returns other values unchanged. */
 export function recordOf(value: unknown): unknown {

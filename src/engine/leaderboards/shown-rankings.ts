@@ -2,8 +2,7 @@ import type { Redis } from 'ioredis';
 import type { Leaderboard } from '../../domain/catalog.ts';
 import { secondaryScore } from '../../domain/secondary-score.ts';
 import type { LeaderboardRanking } from '../../domain/leaderboard.ts';
-import { metadataIn, unpackState } from '../../packed/state.ts';
-import { USER } from '../../packed/user-fields.ts';
+import { metadataIn, nameInState, unpackState } from '../../packed/state.ts';
 import { statesInSlices } from '../../redis/parts.ts';
 import type { Member, RankedMember } from './standings.ts';
 
@@ -23,15 +22,15 @@ export async function shownRankings(
   const ids = members.map(({ userId }) => userId);
   for await (const { packed } of statesInSlices(redis, tenantNo, ids)) {
     const { userId, rank, score, secondary, metadata: final } = members[rankings.length]!;
-    const state = packed === null ? null : unpackState(packed);
     const ranking = {
       userId,
-      userName: state?.[USER.name] ?? null,
+      userName: packed === null ? null : nameInState(packed),
       rank,
       value: score,
       ...shownSecondary(board, secondary),
     };
-    const live = state === null || board.keepsMetadata !== true ? null : metadataIn(state, board.no, runDay);
+    const live =
+      packed === null || board.keepsMetadata !== true ? null : metadataIn(unpackState(packed), board.no, runDay);
     const json = board.keepsMetadata === true && final !== undefined ? final : live;
     rankings.push(json === null ? ranking : { ...ranking, metadata: JSON.parse(json) as Record<string, unknown> });
   }

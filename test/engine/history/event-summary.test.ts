@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { compileCatalog, type CompiledCatalog } from '../../../src/catalog/compiled-catalog.ts';
-import type { EventSummaryQuery } from '../../../src/domain/history.ts';
+import type { EventSummaryEntry, EventSummaryQuery } from '../../../src/domain/history.ts';
 import { dateOf, DAY_MS, dayOf } from '../../../src/domain/periods.ts';
 import { createHistoryReads, type HistoryReads } from '../../../src/engine/history/history-reads.ts';
 import { ReadLimits } from '../../../src/engine/history/read-limits.ts';
@@ -94,6 +94,13 @@ function model(changes: { date: string; micros: number }[], query: EventSummaryQ
   return entries.map((entry) => ({ date: entry.date, total: number(entry.total), change: number(entry.change) }));
 }
 
+const entriesOf = async (json: Promise<string>): Promise<EventSummaryEntry[]> =>
+  JSON.parse(await json) as EventSummaryEntry[];
+const metricEntries = (...call: Parameters<HistoryReads['metricSummary']>): Promise<EventSummaryEntry[]> =>
+  entriesOf(history.metricSummary(...call));
+const pointsEntries = (...call: Parameters<HistoryReads['pointsSummary']>): Promise<EventSummaryEntry[]> =>
+  entriesOf(history.pointsSummary(...call));
+
 let users = 0;
 
 describe('an event-summary', () => {
@@ -108,7 +115,7 @@ describe('an event-summary', () => {
           ...catalog.catalog,
           streaks: { ...catalog.catalog.streaks, weekStart: week },
         });
-        const body = await history.metricSummary(current, { userId: id, key: 'steps', query });
+        const body = await metricEntries(current, { userId: id, key: 'steps', query });
         const own = events.filter(({ metricNo }) => metricNo === steps.no);
         expect(body).toEqual(model(own, query, week));
         checkAnswer({
@@ -132,7 +139,7 @@ describe('an event-summary', () => {
           ...catalog.catalog,
           streaks: { ...catalog.catalog.streaks, weekStart: week },
         });
-        const body = await history.pointsSummary(current, { userId: id, key: 'xp', query });
+        const body = await pointsEntries(current, { userId: id, key: 'xp', query });
         const changes = awards.map(({ date: on, awarded }) => ({ date: on, micros: awarded * 1_000_000 }));
         expect(body).toEqual(model(changes, query, week));
         checkAnswer({
@@ -154,7 +161,7 @@ describe('an event-summary', () => {
       events: micros.map((value, at) => ({ metricNo: steps.no, date: dateOf(FIRST + at), micros: value })),
     });
     const query = { aggregation: 'daily' as const, startDate: dateOf(FIRST), endDate: dateOf(FIRST + 4) };
-    const body = await history.metricSummary(compiled, { userId: 'decimal', key: 'steps', query });
+    const body = await metricEntries(compiled, { userId: 'decimal', key: 'steps', query });
     expect(body.map(({ total }) => total)).toEqual([0.1, 0.3, 1e9 + 0.3, 1e9 + 0.6, 0.6]);
   });
 
@@ -164,7 +171,7 @@ describe('an event-summary', () => {
       events: [1, 2, 3].map((day) => ({ metricNo: steps.no, date: `2026-02-0${day}`, micros: 1_000_000 })),
     });
     const ask = (startDate: string, endDate: string) =>
-      history.metricSummary(compiled, {
+      metricEntries(compiled, {
         userId: 'weeks',
         key: 'steps',
         query: { aggregation: 'weekly', startDate, endDate },
@@ -182,7 +189,7 @@ describe('an event-summary', () => {
     await database.pool.query(`DELETE FROM users WHERE id = 'new'`);
     await database.pool.query(`DELETE FROM events WHERE user_id = 'new'`);
     const query = { aggregation: 'monthly' as const, startDate: '2026-01-01', endDate: '2026-01-01' };
-    expect(await history.metricSummary(compiled, { userId: 'new', key: 'steps', query })).toEqual([
+    expect(await metricEntries(compiled, { userId: 'new', key: 'steps', query })).toEqual([
       { date: '2026-01-01', total: 0, change: 0 },
     ]);
   });
@@ -191,7 +198,7 @@ describe('an event-summary', () => {
     const ask = (over: Partial<EventSummaryQuery> & { userId?: string; key?: string }) => {
       const { userId = 'asker', key = 'steps', ...query } = over;
       const full = { aggregation: 'daily' as const, startDate: '2026-01-01', endDate: '2026-01-31', ...query };
-      return history.metricSummary(compiled, { userId, key, query: full });
+      return metricEntries(compiled, { userId, key, query: full });
     };
     beforeAll(() => store({ id: 'asker' }));
 
@@ -209,7 +216,7 @@ describe('an event-summary', () => {
 
     test('an unknown points system', async () => {
       const query = { aggregation: 'daily' as const, startDate: '2026-01-01', endDate: '2026-01-31' };
-      await expect(history.pointsSummary(compiled, { userId: 'asker', key: 'nothing', query })).rejects.toMatchObject({
+      await expect(pointsEntries(compiled, { userId: 'asker', key: 'nothing', query })).rejects.toMatchObject({
         status: 404,
       });
     });
