@@ -94,29 +94,27 @@ local function are_fields_unchanged(words)
 end
 
 -- The tenant's idempotency keys, which are read once per call, if at all.
-local function keys_of_tenant(call)
-  call.tenant = call.tenant or tenant_keys(KEYS[COMMIT_KEY.oldKeys])
-  return call.tenant
-end
+local tenant
 
-local function use_at(words, at, call)
+local function use_at(words, at)
+  tenant = tenant or tenant_keys(KEYS[COMMIT_KEY.oldKeys])
   local wide, narrow = KEYS[words[at]], KEYS[words[at + USE.narrow]]
-  return known_use(keys_of_tenant(call), wide, narrow, words[at + USE.field])
+  return known_use(tenant, wide, narrow, words[at + USE.field])
 end
 
-local function are_keys_unused(words, call)
+local function are_keys_unused(words)
   for at = words[BLOCK.uses], words[BLOCK.fields] - 1, USE.size do
-    if use_at(words, at, call) ~= '' then
+    if use_at(words, at) ~= '' then
       return false
     end
   end
   return true
 end
 
-local function conflict(words, state, call)
+local function conflict(words, state)
   local reply = { ENDED.conflict, state or '', generation() }
   for at = words[BLOCK.uses], words[BLOCK.fields] - 1, USE.size do
-    reply[#reply + 1] = use_at(words, at, call)
+    reply[#reply + 1] = use_at(words, at)
   end
   return reply
 end
@@ -130,16 +128,22 @@ local function earlier_records(words, retried)
   return found[1] and { ENDED.earlier, table.concat(found) }
 end
 
+-- Whether a block only has a state, counts and records: neither keys nor fields, times of scores or IDs.
+local function is_plain(words)
+  return words[BLOCK.uses] == words[BLOCK.counts]
+end
+
 -- The reply to a block that does not hold; nil if it holds.
-local function refusal_of(words, expected, state, call)
+local function refusal_of(words, expected, state)
   local new_generation = words[BLOCK.generation]
-  if
-    (state or '') ~= expected
-    or (new_generation and generation() ~= new_generation)
-    or not are_fields_unchanged(words)
-    or (words[BLOCK.isRecalled] and not are_keys_unused(words, call))
-  then
-    return conflict(words, state, call)
+  if (state or '') ~= expected or (new_generation and generation() ~= new_generation) then
+    return conflict(words, state)
+  end
+  if is_plain(words) then
+    return nil
+  end
+  if not are_fields_unchanged(words) or (words[BLOCK.isRecalled] and not are_keys_unused(words)) then
+    return conflict(words, state)
   end
   local latest = overtaken(words, words[BLOCK.times], words[BLOCK.ids])
   return latest and { ENDED.overtaken, latest }
@@ -156,10 +160,11 @@ local function set_fields(words)
   end
 end
 
-local function note_uses(words, call)
+local function note_uses(words)
   for at = words[BLOCK.uses], words[BLOCK.fields] - 1, USE.size do
+    tenant = tenant or tenant_keys(KEYS[COMMIT_KEY.oldKeys])
     local wide, narrow = KEYS[words[at]], KEYS[words[at + USE.narrow]]
-    note_use(keys_of_tenant(call), wide, narrow, words[at + USE.field], words[at + USE.use])
+    note_use(tenant, wide, narrow, words[at + USE.field], words[at + USE.use])
   end
 end
 
@@ -175,15 +180,63 @@ local function add_counts(words, counts)
   end
 end
 
+local function add_one_by_one(key, of_key)
+  local gone
+  for field, added in pairs(of_key) do
+    if added ~= 0 and redis.call('HINCRBY', key, field, text_of(added)) == 0 then
+      gone = gone or {}
+      gone[#gone + 1] = field
+    end
+  end
+  return gone
+end
+
+-- Numbers up to this are exact in Lua.
+local MOST_EXACT = 2 ^ 53
+
+-- Adds with two calls, however many fields there are.
+local function add_together(key, of_key)
+  local fields, set, gone, large = {}, {}, nil, nil
+  for field, added in pairs(of_key) do
+    if added ~= 0 then
+      fields[#fields + 1] = field
+    end
+  end
+  local values = redis.call('HMGET', key, unpack(fields))
+  for n = 1, #fields do
+    local field, value = fields[n], tonumber(values[n] or 0)
+    local sum = value + of_key[field]
+    if math.max(math.abs(value), math.abs(sum)) >= MOST_EXACT then
+      large = large or {}
+      large[field] = of_key[field]
+    elseif sum == 0 then
+      gone = gone or {}
+      gone[#gone + 1] = field
+    else
+      set[#set + 1], set[#set + 2] = field, text_of(sum)
+    end
+  end
+  if #set > 0 then
+    redis.call('HSET', key, unpack(set))
+  end
+  if large then
+    add_one_by_one(key, large)
+  end
+  return gone
+end
+
+-- As many fields as are cheaper one by one, and as many as Lua's stack holds with their values.
+local FEW_FIELDS, MOST_FIELDS = 2, 3000
+
+-- Adds to the counts of the call's hashes. Counts that become 0 are removed.
 local function write_counts(counts)
   for key, of_key in pairs(counts) do
-    local gone
-    for field, added in pairs(of_key) do
-      if added ~= 0 and redis.call('HINCRBY', KEYS[key], field, text_of(added)) == 0 then
-        gone = gone or {}
-        gone[#gone + 1] = field
-      end
+    local size = 0
+    for _, added in pairs(of_key) do
+      size = added == 0 and size or size + 1
     end
+    local add = size > FEW_FIELDS and size <= MOST_FIELDS and add_together or add_one_by_one
+    local gone = add(KEYS[key], of_key)
     if gone then
       redis.call('HDEL', KEYS[key], unpack(gone))
     end
@@ -208,23 +261,50 @@ local function finish_step(step, results)
   redis.call('EXPIRE', key, RESULTS_SECONDS)
 end
 
--- Makes the moves of a block's next record, and adds the record to the outbox's.
-local function write_record(n, writing)
-  local words, at, arg = writing.blocks[n], writing.next_words[n], writing.next_args[n]
-  local records, boards = writing.records, writing.boards
-  local head, ranked, words_end = ARGV[arg + RECORD_BYTES.head], write_moves(words, at, writing.moving)
-  writing.next_words[n], writing.next_args[n] = words_end, arg + RECORD_BYTES.size
-  boards[n] = boards[n] and boards[n] .. ranked or ranked
+-- Makes the moves of a block's next record, and adds the record to the outbox's. `at`: where its words begin; `arg`: its first argument.
+-- Returns: the packed leaderboards, and where the words go on.
+local function write_record(words, at, arg, records, moving)
+  local head, ranked, words_end = ARGV[arg + RECORD_BYTES.head], write_moves(words, at, moving)
   local last = #records
   records[last + 1] = head
   records[last + 2] = (words[at] and head ~= '') and ranked or ''
   records[last + 3] = ARGV[arg + RECORD_BYTES.tail]
+  return ranked, words_end
+end
+
+-- Writes the records of a block. Returns: their packed leaderboards, one after the other.
+local function write_records(words, first_arg, records, moving)
+  local boards, at, arg = '', words[BLOCK.records], first_arg + BLOCK_BYTES.records
+  for n = 1, words[BLOCK.recordCount] do
+    local ranked
+    ranked, at = write_record(words, at, arg, records, moving)
+    arg = arg + RECORD_BYTES.size
+    boards = n == 1 and ranked or boards .. ranked
+  end
+  return boards
+end
+
+-- Writes the records of the blocks in an order of the blocks. Sets the replies of those that are written.
+local function write_in_order(order, blocks, first_args, replies, records, moving)
+  local ats, args = {}, {}
+  for i = 1, #order do
+    local n = order[i]
+    local words = blocks[n]
+    if words then
+      local at, arg = ats[n] or words[BLOCK.records], args[n] or first_args[n] + BLOCK_BYTES.records
+      local ranked
+      ranked, ats[n] = write_record(words, at, arg, records, moving)
+      args[n] = arg + RECORD_BYTES.size
+      replies[n] = replies[n] and replies[n] .. ranked or ranked
+    end
+  end
 end
 
 local function main()
   local tenant_no, retry_position, is_wide, block_count, order, step = cmsgpack.unpack(ARGV[COMMIT_ARG.call])
   local outbox, users = KEYS[COMMIT_KEY.outbox], COMMIT_KEY.users - 1
-  local replies, call = {}, {}
+  local replies = {}
+  tenant = nil
   -- All blocks are written or none, without a step.
   local together = step == true
   if together then
@@ -239,22 +319,18 @@ local function main()
     return { { ENDED.maybeStored, retried.left }, '' }
   end
 
-  -- 1. Check. `applied`: the numbers of blocks to write.
+  -- 1. Check. `blocks`: the words of each block to write; false for others.
   local states = block_count > 0 and redis.call('MGET', unpack(KEYS, users + 1, users + block_count)) or {}
-  local all_hold, arg, applied, blocks, first_args = true, COMMIT_ARG.bytes, {}, {}, {}
+  local all_hold, arg, blocks, first_args = true, COMMIT_ARG.bytes, {}, {}
   for n = 1, block_count do
     local words, expected = words_of(ARGV[arg]), ARGV[arg + BLOCK_BYTES.expected]
     local reply = retried and earlier_records(words, retried)
     if not reply then
-      reply = refusal_of(words, expected, states[n], call)
+      reply = refusal_of(words, expected, states[n])
       all_hold = all_hold and not reply
     end
-    if reply then
-      replies[n] = reply
-    else
-      applied[#applied + 1] = n
-    end
-    blocks[n], first_args[n] = words, arg
+    replies[n] = reply
+    blocks[n], first_args[n] = not reply and words, arg
     arg = arg + BLOCK_BYTES.records + RECORD_BYTES.size * words[BLOCK.recordCount]
   end
   if (step or together) and not all_hold then
@@ -268,53 +344,40 @@ local function main()
   -- 2. Write.
   local unheard = step and not are_ranks_listened(KEYS[step[STEP_PART.listened]], tenant_no)
   local moving = { keys = KEYS, unheard = unheard, is_wide = is_wide, scores = {}, thresholds = {} }
-  local counts, records, changed, of_users, deleted = {}, {}, {}, {}, {}
-  for i = 1, #applied do
-    local n = applied[i]
+  -- With room for one user.
+  local changed, of_users = { nil, nil }, { nil, nil, nil, nil }
+  local counts, records, deleted = {}, { nil, nil, nil }, nil
+  for n = 1, block_count do
     local words, state, key = blocks[n], ARGV[first_args[n] + BLOCK_BYTES.state], KEYS[users + n]
-    if words[BLOCK.deletes] then
-      deleted[#deleted + 1] = key
-    elseif state ~= '' then
-      changed[#changed + 1], changed[#changed + 2] = key, state
-      local last = #of_users
-      of_users[last + 1], of_users[last + 2] = OUTBOX.user, words[BLOCK.userId]
-      of_users[last + 3], of_users[last + 4] = OUTBOX.state, state
+    if words then
+      if words[BLOCK.deletes] then
+        deleted = deleted or {}
+        deleted[#deleted + 1] = key
+      elseif state ~= '' then
+        changed[#changed + 1], changed[#changed + 2] = key, state
+        local last = #of_users
+        of_users[last + 1], of_users[last + 2] = OUTBOX.user, words[BLOCK.userId]
+        of_users[last + 3], of_users[last + 4] = OUTBOX.state, state
+      end
+      add_counts(words, counts)
+      if not is_plain(words) then
+        note_times(words, words[BLOCK.times], words[BLOCK.ids])
+        note_uses(words)
+        set_fields(words)
+      end
     end
-    note_times(words, words[BLOCK.times], words[BLOCK.ids])
-    note_uses(words, call)
-    add_counts(words, counts)
-    set_fields(words)
   end
 
-  -- The records and their moves, in the order in which they happened. `boards`: the packed leaderboards of all records of each block.
-  local boards, next_words, next_args = {}, {}, {}
-  for i = 1, #applied do
-    local n = applied[i]
-    next_words[n], next_args[n] = blocks[n][BLOCK.records], first_args[n] + BLOCK_BYTES.records
-  end
-  local writing = {
-    blocks = blocks,
-    next_words = next_words,
-    next_args = next_args,
-    records = records,
-    boards = boards,
-    moving = moving,
-  }
+  -- The records and their moves, in the order in which they happened. The replies to written blocks: the packed leaderboards of all
+  -- their records.
   if order then
-    for i = 1, #order do
-      if next_words[order[i]] then
-        write_record(order[i], writing)
-      end
-    end
-  else
-    for i = 1, #applied do
-      for _ = 1, blocks[applied[i]][BLOCK.recordCount] do
-        write_record(applied[i], writing)
-      end
-    end
+    write_in_order(order, blocks, first_args, replies, records, moving)
   end
-  for i = 1, #applied do
-    replies[applied[i]] = boards[applied[i]] or ''
+  for n = 1, block_count do
+    if blocks[n] and not order then
+      replies[n] = write_records(blocks[n], first_args[n], records, moving)
+    end
+    replies[n] = replies[n] or ''
   end
   if step then
     -- Postgres stores the progress with the events, in case Redis loses its latest writes.
@@ -328,7 +391,7 @@ local function main()
   if #changed > 0 then
     redis.call('MSET', unpack(changed))
   end
-  if #deleted > 0 then
+  if deleted then
     redis.call('DEL', unpack(deleted))
   end
   write_scores(moving)

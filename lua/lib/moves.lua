@@ -5,24 +5,37 @@
 -- is read once per call and leaderboard, as long as nobody passes it. A user who stays below it does not affect what is known to the
 -- rest of the call, so such scores are written together at the end.
 
--- The shortest text with at most 17 digits for a number, which redis.call would produce with 2,000 instructions.
-local text_of
-do
-  local MOST_TEXTS = 4096
-  local texts, text_count = {}, 0
+-- A function of a value whose latest results are remembered, because most values of leaderboards recur.
+local function remembered(make)
+  local MOST_RESULTS = 4096
+  local results, count = {}, 0
 
-  text_of = function(number)
-    local text = texts[number]
-    if not text then
-      if text_count == MOST_TEXTS then
-        texts, text_count = {}, 0
+  return function(value)
+    local result = results[value]
+    if not result then
+      if count == MOST_RESULTS then
+        results, count = {}, 0
       end
-      text = string.format('%.17g', number)
-      texts[number], text_count = text, text_count + 1
+      result = make(value)
+      results[value], count = result, count + 1
     end
-    return text
+    return result
   end
 end
+
+-- The shortest text with at most 17 digits for a number, which redis.call would produce with 2,000 instructions.
+local text_of = remembered(function(number)
+  return string.format('%.17g', number)
+end)
+
+-- The lower end of a range of scores above a score.
+local above = remembered(function(score)
+  return '(' .. text_of(score)
+end)
+
+local packed_of = remembered(function(value)
+  return cmsgpack.pack(value)
+end)
 
 local function write_held(moving, key)
   local list = moving.scores[key]
@@ -41,39 +54,44 @@ end
 
 -- Removes a member from a set, and the group from the run's list of groups when its set becomes empty, so that a user who passes
 -- through many groups leaves none behind.
-local function leave_set(words, at, moving)
-  local key, groups = words[at + MOVE.oldKey], words[at + MOVE.groups]
+local function leave_set(words, more, moving)
+  local key, groups = words[more + MORE.oldKey], words[more + MORE.groups]
   write_held(moving, key)
-  local removed = redis.call('ZREM', moving.keys[key], words[at + MOVE.oldMember])
+  local removed = redis.call('ZREM', moving.keys[key], words[more + MORE.oldMember])
   if removed == 1 and groups and redis.call('EXISTS', moving.keys[key]) == 0 then
-    redis.call('SREM', moving.keys[groups], words[at + MOVE.oldGroup])
+    redis.call('SREM', moving.keys[groups], words[more + MORE.oldGroup])
   end
   moving.thresholds[key] = nil
 end
 
--- `later`: the score may be held back.
-local function put_score(words, at, moving, later)
-  if words[at + MOVE.oldKey] then
-    leave_set(words, at, moving)
+-- `more`: where the words of a move that is not plain have their MORE, or false. `later`: the score may be held back.
+local function put_score(words, at, more, moving, later)
+  local key, score, member = words[at + MOVE.key], words[at + MOVE.score], words[BLOCK.userId]
+  if more then
+    if words[more + MORE.oldKey] then
+      leave_set(words, more, moving)
+    end
+    if score <= words[more + MORE.floor] then
+      return
+    end
+    member = words[more + MORE.member]
+    if words[more + MORE.isGroupNew] then
+      redis.call('SADD', moving.keys[words[more + MORE.groups]], words[at + MOVE.group])
+    end
   end
-  if not words[at + MOVE.stands] then
+  local list = moving.scores[key]
+  if later then
+    if list then
+      list[#list + 1], list[#list + 2] = text_of(score), member
+    else
+      moving.scores[key] = { text_of(score), member }
+    end
     return
   end
-  local key, score, member = words[at + MOVE.key], text_of(words[at + MOVE.score]), words[at + MOVE.member]
-  if later then
-    local list = moving.scores[key]
-    if list then
-      list[#list + 1], list[#list + 2] = score, member
-    else
-      moving.scores[key] = { score, member }
-    end
-  else
+  if list then
     write_held(moving, key)
-    redis.call('ZADD', moving.keys[key], score, member)
   end
-  if words[at + MOVE.isGroupNew] then
-    redis.call('SADD', moving.keys[words[at + MOVE.groups]], words[at + MOVE.group])
-  end
+  redis.call('ZADD', moving.keys[key], text_of(score), member)
 end
 
 -- The rank of a score; -1 if it is not on the leaderboard. `member`: on leaderboards on which no two users share a rank.
@@ -83,109 +101,110 @@ local function rank_of(set, score, member, floor, max, lowest)
     return NO_RANK.off
   end
   -- A member that is missing, after a fault, counts as the first of its score.
-  local above = member and redis.call('ZREVRANK', set, member)
-    or redis.call('ZCOUNT', set, '(' .. text_of(score), '+inf')
-  return (max and 1 + above > max) and NO_RANK.off or 1 + above
+  local higher = member and redis.call('ZREVRANK', set, member) or redis.call('ZCOUNT', set, above(score), '+inf')
+  return (max and 1 + higher > max) and NO_RANK.off or 1 + higher
 end
 
--- The score of the last rank on a full leaderboard; the floor if it is not full or has no maximum.
-local function threshold_of(key, floor, max, moving)
-  if not max then
-    return floor
-  end
-  local known = moving.thresholds[key]
-  if not known then
-    write_held(moving, key)
-    local last = text_of(max - 1)
-    known = tonumber(redis.call('ZREVRANGE', moving.keys[key], last, last, 'WITHSCORES')[2]) or floor
-    moving.thresholds[key] = known
-  end
-  return known
+-- The score of the last rank on a full leaderboard; the floor if it is not full.
+local function read_threshold(key, floor, max, moving)
+  write_held(moving, key)
+  local last = text_of(max - 1)
+  local threshold = tonumber(redis.call('ZREVRANGE', moving.keys[key], last, last, 'WITHSCORES')[2]) or floor
+  moving.thresholds[key] = threshold
+  return threshold
 end
 
 -- Headers of packed lists. A RECORDED_BOARD without scores has six elements.
 local SIX, EIGHT, TEN = '\150', '\152', '\154'
 
 -- Makes a move and counts its ranks.
-local function rank_move(words, at, moving)
-  local key, before, score = words[at + MOVE.key], words[at + MOVE.before], words[at + MOVE.score]
-  local board, run_day, group = words[at], words[at + MOVE.runDay], words[at + MOVE.group]
-  local floor, max, tied = words[at + MOVE.floor], words[at + MOVE.max], words[at + MOVE.tied]
-  local set, threshold = moving.keys[key], threshold_of(key, floor, max, moving)
+local function rank_move(words, at, more, moving)
+  local key, before, score, max =
+    words[at + MOVE.key], words[at + MOVE.before], words[at + MOVE.score], words[at + MOVE.max]
+  local floor, tied, header, scores = 0, false, SIX, ''
+  if more then
+    floor, tied = words[more + MORE.floor], words[more + MORE.tied]
+    if words[more + MORE.scores] then
+      header, scores = EIGHT, cmsgpack.pack(before, score)
+    end
+  end
+  local threshold = max and (moving.thresholds[key] or read_threshold(key, floor, max, moving)) or floor
+  local previous, rank = NO_RANK.off, NO_RANK.off
   if before < threshold and score < threshold then
-    put_score(words, at, moving, true)
-    return SIX .. cmsgpack.pack(board, run_day, group, NO_RANK.off, NO_RANK.off, threshold)
+    put_score(words, at, more, moving, true)
+    header, scores = SIX, ''
+  else
+    local set = moving.keys[key]
+    if moving.scores[key] then
+      write_held(moving, key)
+    end
+    previous = rank_of(set, before, tied and words[more + MORE.oldMember], floor, max, threshold)
+    put_score(words, at, more, moving)
+    -- A user who was and stays above the last rank does not change who has it, nor one who was on a leaderboard that is not full.
+    if max and (before <= threshold or (score <= threshold and threshold ~= floor)) then
+      threshold = read_threshold(key, floor, max, moving)
+    end
+    rank = rank_of(set, score, tied and words[more + MORE.member], floor, max, threshold)
   end
-  write_held(moving, key)
-  local previous = rank_of(set, before, tied and words[at + MOVE.oldMember], floor, max, threshold)
-  put_score(words, at, moving)
-  -- A user who was and stays above the last rank does not change who has it, nor one who was on a leaderboard that is not full.
-  if before <= threshold or (score <= threshold and threshold ~= floor) then
-    moving.thresholds[key] = nil
-    threshold = threshold_of(key, floor, max, moving)
-  end
-  local rank = rank_of(set, score, tied and words[at + MOVE.member], floor, max, threshold)
-  if words[at + MOVE.scores] then
-    return EIGHT .. cmsgpack.pack(board, run_day, group, previous, rank, threshold, before, score)
-  end
-  return SIX .. cmsgpack.pack(board, run_day, group, previous, rank, threshold)
+  return header
+    .. packed_of(words[at + MOVE.board])
+    .. packed_of(words[at + MOVE.runDay])
+    .. packed_of(words[at + MOVE.group])
+    .. packed_of(previous)
+    .. packed_of(rank)
+    .. packed_of(threshold)
+    .. scores
 end
 
 -- Of a wide tenant, the sets hold only some of the users: the scores are recorded instead of ranks, and the caller counts.
-local function unranked(words, at)
-  local board, run_day, group = words[at], words[at + MOVE.runDay], words[at + MOVE.group]
-  local floor, before, score = words[at + MOVE.floor], words[at + MOVE.before], words[at + MOVE.score]
+local function unranked(words, at, more)
+  local board, run_day, group = words[at + MOVE.board], words[at + MOVE.runDay], words[at + MOVE.group]
+  local before, score, floor = words[at + MOVE.before], words[at + MOVE.score], more and words[more + MORE.floor] or 0
   local none = NO_RANK.unranked
-  if not words[at + MOVE.tied] then
+  if not (more and words[more + MORE.tied]) then
     return EIGHT .. cmsgpack.pack(board, run_day, group, none, none, floor, before, score)
   end
-  local old_reached, reached = words[at + MOVE.oldReached], words[at + MOVE.reached]
+  local old_reached, reached = words[more + MORE.oldReached], words[more + MORE.reached]
   return TEN .. cmsgpack.pack(board, run_day, group, none, none, floor, before, score, old_reached, reached)
 end
 
 -- For a record that has none.
 local NO_BOARDS = '\194'
 
-local list_header
-do
-  local headers = {}
-
-  list_header = function(size)
-    local header = headers[size]
-    if not header then
-      header = size < 16 and string.char(144 + size) or '\220' .. string.char(math.floor(size / 256), size % 256)
-      headers[size] = header
-    end
-    return header
-  end
-end
+local list_header = remembered(function(size)
+  return size < 16 and string.char(144 + size) or '\220' .. string.char(math.floor(size / 256), size % 256)
+end)
 
 -- Makes a record's moves. `at`: where the words have their number, or false. Returns: a packed list of RECORDED_BOARD, without moves
 -- that only change the group, and where the words go on. If nobody listens to ranks (`unheard`), only leaderboards that are heard are ranked; on others the scores of a call are written
 -- together.
 local function write_moves(words, at, moving)
-  if not words[at] then
+  local moves = words[at]
+  if not moves then
     return NO_BOARDS, at + 1
   end
-  local ranked, count = '', 0
-  local moves_end = at + 1 + words[at] * MOVE.size
-  for move = at + 1, moves_end - 1, MOVE.size do
-    if not words[move + MOVE.ranked] then
-      put_score(words, move, moving)
+  local ranked, count, move = '', 0, at + 1
+  for _ = 1, moves do
+    local more = words[move + MOVE.hasMore] and move + MOVE.size
+    if more and not words[more + MORE.ranked] then
+      put_score(words, move, more, moving)
       moving.thresholds[words[move + MOVE.key]] = nil
-    elseif moving.unheard and not words[move + MOVE.heard] then
-      put_score(words, move, moving, true)
+    elseif moving.unheard and not (more and words[more + MORE.heard]) then
+      put_score(words, move, more, moving, true)
     else
       count = count + 1
+      local recorded
       if moving.is_wide then
-        put_score(words, move, moving, true)
-        ranked = ranked .. unranked(words, move)
+        put_score(words, move, more, moving, true)
+        recorded = unranked(words, move, more)
       else
-        ranked = ranked .. rank_move(words, move, moving)
+        recorded = rank_move(words, move, more, moving)
       end
+      ranked = count == 1 and recorded or ranked .. recorded
     end
+    move = more and more + MORE.size or move + MOVE.size
   end
-  return list_header(count) .. ranked, moves_end
+  return list_header(count) .. ranked, move
 end
 
 -- Times at which scores were reached (microseconds) never go back within a run of a leaderboard. The last one is lost when the functions

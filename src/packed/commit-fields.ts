@@ -58,40 +58,47 @@ export const FIELD = { key: 0, field: 1, before: 2, value: 3, size: 4 } as const
 export const REACHED_TIME = { run: 0, first: 1, last: 2, size: 3 } as const;
 
 /**
- * A move on a leaderboard. Keys are numbers in KEYS, `false` for none. Without `ranked`, the user only changes the group.
+ * A move on a leaderboard; with `hasMore`, MORE follows. Without, the move is ranked, and the user stays on or enters the only sorted set of a
+ * leaderboard with floor 0 as a member without a tie.
  */
 export const MOVE = {
   board: 0,
   runDay: 1,
   group: 2,
-  /** The group's sorted set; the user's score and member in it, if the score is above the floor (`stands`). */
+  /** The number of the group's sorted set in KEYS; the user's score in it. */
   key: 3,
   score: 4,
-  member: 5,
-  stands: 6,
-  /** The sorted set to leave, and the member in it. */
-  oldKey: 7,
-  oldMember: 8,
-  /** The run's list of groups, if the group must be added to it, or removed when its set becomes empty. */
-  groups: 9,
-  isGroupNew: 10,
-  oldGroup: 11,
   /** The score in the group before. */
-  before: 12,
-  floor: 13,
+  before: 5,
   /** Most participants; false for no limit. */
-  max: 14,
-  ranked: 15,
+  max: 6,
+  hasMore: 7,
+  size: 8,
+} as const;
+
+/** What a move has that is not plain. Keys are numbers in KEYS, `false` for none. Without `ranked`, the user only changes the group. */
+export const MORE = {
+  floor: 0,
+  /** The user's member in the group's sorted set, if the score is above the floor. */
+  member: 1,
+  /** The sorted set to leave, and the member in it. */
+  oldKey: 2,
+  oldMember: 3,
+  /** The run's list of groups, if the group must be added to it, or removed when its set becomes empty. */
+  groups: 4,
+  isGroupNew: 5,
+  oldGroup: 6,
+  ranked: 7,
   /** A webhook reports its ranks, so events of batches are also ranked. */
-  heard: 16,
+  heard: 8,
   /** The record also contains the scores. */
-  scores: 17,
+  scores: 9,
   /** Members are in the order of their times, and no two users share a rank. */
-  tied: 18,
+  tied: 10,
   /** As in RECORDED_BOARD. */
-  oldReached: 19,
-  reached: 20,
-  size: 21,
+  oldReached: 11,
+  reached: 12,
+  size: 13,
 } as const;
 
 /**

@@ -99,6 +99,7 @@ const CONSTANTS: Readonly<Record<string, Shape>> = {
   ANNOUNCED: call.ANNOUNCED,
   USED,
   MOVE: commit.MOVE,
+  MORE: commit.MORE,
   ASKED_KEY: commit.ASKED_KEY,
   BLOCK_BYTES: commit.BLOCK_BYTES,
   RECORD_BYTES: commit.RECORD_BYTES,

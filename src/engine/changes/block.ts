@@ -317,36 +317,33 @@ function noteTime(
   times.set(run, [Math.min(first, at), Math.max(last, at)]);
 }
 
-/** In the order of MOVE. */
+/** In the order of MOVE and MORE. */
 function addMove(words: unknown[], part: TenantPart, keys: KeyNumbers, move: ScoreChange, userId: string): void {
   const { board, runDay, group, oldGroup, oldScore, score, onlyGroup } = move;
   const floor = board.floor ?? 0;
+  const isSameSet = group === oldGroup;
+  const setOf = (name: string): number => keys.of(boardKey(part, { boardNo: board.no, runDay, group: name }));
+  words.push(board.no, runDay, group, setOf(group), score, isSameSet ? oldScore : floor, board.max ?? false);
   const stood = oldScore > floor;
   const stands = score > floor;
+  const isInPlace = stands && isSameSet && floor === 0 && (stood || board.groups === undefined);
+  const hasMore = !isInPlace || onlyGroup || board.heard === true || board.scores === true;
+  words.push(hasMore);
+  if (!hasMore) return;
   const isTied = board.ties === true && floor !== 0;
   const old = { reached: move.oldReached ?? 0, secondary: move.oldSecondary };
   const now = { reached: move.reached ?? 0, secondary: move.secondary };
   const oldMember = isTied ? tiePrefix(old) + userId : userId;
   const member = isTied ? tiePrefix(now) + userId : userId;
-  const isSameSet = group === oldGroup;
   const leaves = stood && (!isSameSet || !stands || member !== oldMember);
-  const setOf = (name: string): number => keys.of(boardKey(part, { boardNo: board.no, runDay, group: name }));
   words.push(
-    board.no,
-    runDay,
-    group,
-    setOf(group),
-    score,
+    floor,
     member,
-    stands,
     leaves && setOf(oldGroup),
     oldMember,
     board.groups !== undefined && keys.of(boardGroupsKey(part, { boardNo: board.no, runDay })),
     stands && board.groups !== undefined && (!stood || leaves || !isSameSet),
     oldGroup,
-    isSameSet ? oldScore : floor,
-    floor,
-    board.max ?? false,
     !onlyGroup,
     board.heard === true,
     board.scores === true,
