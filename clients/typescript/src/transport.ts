@@ -50,7 +50,7 @@ export interface Transport {
   /** The address of the Application API, without `/v1`. */
   url: string;
   fetch: typeof globalThis.fetch;
-  /** Resolves with the answer's JSON. Rejects with a `LaurelError`, or with the reason of the signal. */
+  /** Resolves with the answer's JSON; with `undefined` if it has no content (204). Rejects with a `LaurelError`, or with the reason of the signal. */
   send: <T>(request: Request, options?: CallOptions) => Promise<T>;
 }
 
@@ -250,6 +250,7 @@ export function createTransport(options: TransportOptions): Transport {
       ({ response, text, keyUsed } = await attempt(request, callOptions));
     }
     if (!response.ok) throw errorOf(response, text);
+    if (response.status === 204) return undefined;
     const answer = parse(text);
     if (answer === undefined) {
       const { status } = response;
