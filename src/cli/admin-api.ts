@@ -72,6 +72,7 @@ export async function askAdmin<T = unknown>(
       `${url} redirects, and the key is sent nowhere else: --url must be the address of Laurel itself.`,
       response.status,
     );
+  if (response.status === 204) return undefined as T;
   const answer = parsed(response.text);
   if (response.status < 300 && answer !== undefined) return answer as T;
   throw new AdminRefusal(refusal(url, path, response.status, answer), response.status);

@@ -1,24 +1,99 @@
-import { Argument, type Command } from 'commander';
+import { Argument, type Command, Option } from 'commander';
 import type { Configuration } from '../domain/configuration.ts';
 import type {
   KindPushTemplate,
   KindTemplate,
   MessagePreview,
   PushPreview,
+  UnsubscribePreview,
 } from '../domain/notifications/message-settings.ts';
-import type { MessageTestResult } from '../domain/notifications/message-channel.ts';
+import {
+  type Message,
+  MESSAGE_STATUSES,
+  type MessageTestResult,
+  type SuppressedAddress,
+} from '../domain/notifications/message-channel.ts';
 import type { PushTestResults } from '../domain/notifications/push-channel.ts';
 import type { PushTemplate } from '../domain/notifications/push-template.ts';
 import type { MessageTemplate } from '../domain/notifications/message-template.ts';
 import { comparableLocale, MESSAGE_KINDS, type MessageKind } from '../domain/notifications/message-variables.ts';
-import { withAdminOptions, type AdminOptions, askAdmin } from './admin-api.ts';
-import { CommandError, examples, print } from './command.ts';
+import { withAdminOptions, type AdminOptions, askAdmin, askEntries } from './admin-api.ts';
+import { CommandError, examples, print, tableText, wholeNumber } from './command.ts';
 import { readDocument } from './config.ts';
 
 export function addMessages(laurel: Command): void {
   const messages = laurel.command('messages').description('e-mails and push notifications that Laurel sends');
-  addPreview(messages);
-  addTest(messages);
+  for (const add of [addList, addSuppressed, addAllow, addPreview, addUnsubscribePage, addTest]) add(messages);
+}
+
+const SHOWN = 50;
+
+interface ListOptions extends AdminOptions {
+  user?: string;
+  kind?: MessageKind;
+  status?: string;
+  limit: number;
+}
+
+const limitOption = new Option('--limit <n>', 'how many at most').argParser(wholeNumber).default(SHOWN);
+
+function addList(messages: Command): void {
+  withAdminOptions(messages.command('list'))
+    .description('the log of messages, newest first: what was sent, or why not')
+    .option('--user <id>', 'only to this user')
+    .addOption(new Option('--kind <kind>', 'only of this kind').choices(MESSAGE_KINDS))
+    .addOption(new Option('--status <status>', 'only with this status').choices(MESSAGE_STATUSES))
+    .addOption(limitOption)
+    .addHelpText('after', examples('messages list --user ada', 'messages list --status failed --limit 10'))
+    .action(async ({ user: userId, kind, status, limit, ...options }: ListOptions) => {
+      const query = { userId, kind, status, limit };
+      const logged = await askEntries<Message>(options, '/v1/messages', 'messages', query);
+      const rows = logged.map((one) => [one.at, one.userId, one.kind, one.medium, one.status, one.reason]);
+      const head = ['DUE', 'USER', 'KIND', 'BY', 'STATUS', 'REASON'];
+      print(options.json, logged, rows.length === 0 ? 'No message is in the log.\n' : tableText(head, rows));
+    });
+}
+
+const SUPPRESSED = '/v1/messages/suppressed';
+
+function addSuppressed(messages: Command): void {
+  withAdminOptions(messages.command('suppressed'))
+    .description('addresses that get no e-mails, because they bounced or complained')
+    .addOption(limitOption)
+    .addHelpText('after', examples('messages suppressed'))
+    .action(async ({ limit, ...options }: AdminOptions & { limit: number }) => {
+      const all = await askEntries<SuppressedAddress>(options, SUPPRESSED, 'addresses', { limit });
+      const rows = all.map(({ address, userId, at, reason }) => [address, userId, at, reason]);
+      const text =
+        rows.length === 0 ? 'No address is suppressed.\n' : tableText(['ADDRESS', 'USER', 'SINCE', 'REASON'], rows);
+      print(options.json, all, text);
+    });
+}
+
+function addAllow(messages: Command): void {
+  withAdminOptions(messages.command('allow'))
+    .description('allow e-mails to suppressed addresses again')
+    .argument('<address...>', 'of `laurel messages suppressed`')
+    .addHelpText('after', examples('messages allow ada@example.com'))
+    .action(async (addresses: string[], options: AdminOptions) => {
+      for (const address of addresses)
+        await askAdmin(options, { method: 'DELETE', path: `${SUPPRESSED}/${encodeURIComponent(address)}` });
+      print(options.json, { allowed: addresses }, `Allowed: ${addresses.join(', ')}\n`);
+    });
+}
+
+function addUnsubscribePage(messages: Command): void {
+  withAdminOptions(messages.command('unsubscribe-page'))
+    .description('the HTML of the page that the link to unsubscribe of a user leads to')
+    .argument('<user>', "the user's ID")
+    .addArgument(new Argument('<kind>', 'the kind of message').choices(MESSAGE_KINDS))
+    .option('--done', 'the page after the button was pressed')
+    .addHelpText('after', examples('messages unsubscribe-page ada recap > page.html'))
+    .action(async (userId: string, kind: MessageKind, { done, ...options }: AdminOptions & { done?: boolean }) => {
+      const request = { method: 'POST', path: '/v1/messages/preview/unsubscribe', body: { userId, kind } } as const;
+      const page = await askAdmin<UnsubscribePreview>(options, request);
+      print(options.json, page, `${done === true ? page.done : page.question}\n`);
+    });
 }
 
 interface PreviewOptions extends AdminOptions {

@@ -3,6 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { suppressAddress } from '../../src/postgres/notifications/message-suppressions.ts';
 import { type Ended, runAdminCli } from './run-cli.ts';
 
 const template = (greeting: string) => ({
@@ -56,4 +57,43 @@ test('preview: the template of a document', async () => {
   });
   await writeFile(file, JSON.stringify({ messages: { templates: [{ ...template('Hi'), html: '<script>' }] } }));
   expect(await subject()).toContain('template.html: must contain {{unsubscribeUrl}}');
+});
+
+test('list: what was sent, or why not', async () => {
+  expect(await cli('list')).toEqual({ code: 0, out: 'No message is in the log.\n', err: '' });
+  expect(await cli('list', '--status', 'lost')).toMatchObject({ code: 2, err: expect.stringContaining('dropped') });
+  const { pool } = laurel;
+  const add = (id: string, userId: string, status: string, reason: string | null): Promise<unknown> =>
+    pool.query(
+      `INSERT INTO email_messages (id, tenant_no, user_id, kind, medium, at, status, reason, finished)
+       VALUES ($1, 0, $2, 'recap', 'email', '2026-11-02T09:00:00Z', $3, $4, '2026-11-02T09:00:01Z')`,
+      [id, userId, status, reason],
+    );
+  await add('01890a5d-ac96-774b-bcce-b302099a8057', 'ada', 'sent', null);
+  await add('01890a5d-ac96-774b-bcce-b302099a8058', 'bob', 'failed', '550 5.1.1 No such user');
+  const { out } = await cli('list', '--user', 'bob', '--kind', 'recap');
+  expect(out.split('\n').map((line) => line.split(/ {2,}/))).toEqual([
+    ['DUE', 'USER', 'KIND', 'BY', 'STATUS', 'REASON'],
+    ['2026-11-02T09:00:00.000Z', 'bob', 'recap', 'email', 'failed', '550 5.1.1 No such user'],
+    [''],
+  ]);
+  expect(JSON.parse((await cli('list', '--json', '--limit', '1')).out)).toHaveLength(1);
+});
+
+test('suppressed addresses are listed and allowed again', async () => {
+  const { pool } = laurel;
+  expect((await cli('suppressed')).out).toBe('No address is suppressed.\n');
+  const bounced = { tenantNo: 0, address: 'bob@example.com', userId: 'bob', reason: '550 No such user' };
+  await suppressAddress(pool, { ...bounced, nowMs: Date.parse('2026-11-02T09:00:00Z') });
+  expect((await cli('suppressed')).out).toContain('bob@example.com  bob   2026-11-02T09:00:00.000Z  550 No such user');
+  expect(await cli('allow', 'bob@example.com')).toMatchObject({ code: 0, out: 'Allowed: bob@example.com\n' });
+  expect((await cli('suppressed')).out).toBe('No address is suppressed.\n');
+});
+
+test('unsubscribe-page: both states as HTML', async () => {
+  const page = async (...more: string[]): Promise<string> =>
+    (await cli('unsubscribe-page', 'ada', 'recap', ...more)).out;
+  expect(await page()).toMatch(/^<!DOCTYPE html>[^]*<button/);
+  expect(await page('--done')).toMatch(/^<!DOCTYPE html>/);
+  expect(await page('--done')).not.toContain('<button');
 });

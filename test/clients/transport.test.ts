@@ -157,6 +157,11 @@ test('an answer that is not from Laurel has its status', async () => {
   });
 });
 
+test('an answer without content is undefined', async () => {
+  const { laurel } = client([new Response(null, { status: 204 })]);
+  expect(await laurel.send({ method: 'DELETE', path: '/messages/suppressed/a' })).toBeUndefined();
+});
+
 test('queries and paths are encoded; undefined values are left out', async () => {
   const { laurel, requests } = client([json(200, {}), json(200, {})]);
   await laurel.leaderboard('a/b').around('ü&', { userAttributes: ['city:Washington, DC', 'plan:pro'] });

@@ -153,6 +153,26 @@ describe.skipIf(!hasBrowser)('the messages of the console', () => {
     await ofUser.getByText('waiting', { exact: true }).waitFor();
     await ofUser.scrollIntoViewIfNeeded();
     await keep(page, 'desk-user-emails');
+    // A user who asks an administrator to be unsubscribed.
+    await ofUser.getByText('Subscribed to all kinds.').waitFor();
+    await ofUser.getByRole('button', { name: 'Subscriptions' }).click();
+    const choice = page.getByRole('dialog');
+    await choice.getByRole('group', { name: 'Recap' }).getByLabel('e-mail').uncheck();
+    await choice.getByRole('group', { name: 'Reactivation' }).getByLabel('push').uncheck();
+    await look(page, 'user-subscriptions');
+    await says(page, 'Saved.', () => choice.getByRole('button', { name: 'Save' }).click());
+    await ofUser.getByText('Recap: no e-mail', { exact: true }).waitFor();
+    const preferences = async () => (await laurel.app.get('/v1/users/full/preferences')).body.notifications;
+    expect(await preferences()).toMatchObject({
+      recap: ['push'],
+      reactivation: ['email'],
+      streak_reminder: ['email', 'push'],
+    });
+    await ofUser.getByRole('button', { name: 'Subscriptions' }).click();
+    await choice.getByLabel('E-mails', { exact: true }).uncheck();
+    await says(page, 'Saved.', () => choice.getByRole('button', { name: 'Save' }).click());
+    await ofUser.getByText('No e-mails at all').waitFor();
+    expect((await laurel.app.get('/v1/users/full')).body.subscribeToEmails).toBe(false);
     expect({ errors, elsewhere }).toEqual({ errors: [], elsewhere: [] });
     await context.close();
   });

@@ -1,7 +1,8 @@
-import { LaurelError } from './errors.ts';
+import { invalidCall, LaurelError } from './errors.ts';
 import type { BatchResult } from './generated.ts';
 import type { Laurel, ListedEvent } from './laurel.ts';
 import { newIdempotencyKey } from './idempotency-key.ts';
+import { isoTime } from './user.ts';
 
 export interface BatcherOptions {
   /** A batch is sent when it has this many events. Default, and most: 1,000. */
@@ -68,11 +69,17 @@ export function createBatcher(laurel: Laurel, options: BatcherOptions = {}) {
 
   return {
     /** Resolves with the event's result. Rejects with a `LaurelError` if it is refused, or if its batch has no answer. */
-    track: (event: ListedEvent): Promise<BatchResult> => {
-      if (isClosed) return Promise.reject(new LaurelError('invalid_call', 'The batcher is closed.'));
+    track: async (event: ListedEvent): Promise<BatchResult> => {
+      if (isClosed) throw invalidCall('The batcher is closed.');
       if (pending.length + inFlight >= maxPending)
-        return Promise.reject(new LaurelError('queue_full', `${maxPending} events already wait to be sent.`));
-      const keyed = { ...event, idempotencyKey: event.idempotencyKey ?? newIdempotencyKey() };
+        throw new LaurelError('queue_full', `${maxPending} events already wait to be sent.`);
+      // An invalid time must not fail the batch.
+      const { occurredAt } = event;
+      const keyed = {
+        ...event,
+        ...(occurredAt !== undefined && { occurredAt: isoTime(occurredAt) }),
+        idempotencyKey: event.idempotencyKey ?? newIdempotencyKey(),
+      };
       const tracked = new Promise<BatchResult>((resolve, reject) => pending.push({ event: keyed, resolve, reject }));
       if (pending.length >= maxEvents) void flush();
       else timer ??= setTimeout(() => void flush(), maxWaitMs);

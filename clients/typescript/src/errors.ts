@@ -60,3 +60,11 @@ export class LaurelError extends Error {
     return code === 'network' || code === 'timeout' || status === 408 || status === 429 || status >= 500;
   }
 }
+
+/** The error of a call that is wrong before anything is sent. */
+export const invalidCall = (message: string): LaurelError => new LaurelError('invalid_call', message);
+
+/** Reports an error that the app has no callback for, unless the next attempt may succeed. */
+export function warnUnlessTransient(error: unknown): void {
+  if (!(error instanceof LaurelError && error.isTransient)) console.warn('Laurel:', error);
+}

@@ -1,4 +1,4 @@
-import { LaurelError } from './errors.ts';
+import { invalidCall, LaurelError } from './errors.ts';
 import { createLeaderboard, createPointsSystem, type LeaderboardCalls, type PointsSystemCalls } from './leaderboard.ts';
 import type * as api from './generated.ts';
 import { newIdempotencyKey } from './idempotency-key.ts';
@@ -40,14 +40,17 @@ export function toBatchEvent({ metric, user, value = 1, occurredAt, ...event }: 
   };
 }
 
-/** A client of Laurel. It opens no connection before the first call. Every call rejects with a `LaurelError`. */
+/**
+ * A client of Laurel. It opens no connection before the first call. A call that fails rejects with a `LaurelError`; a call
+ * that its `signal` ends rejects with the signal's reason.
+ */
 export function createLaurel(options: LaurelOptions) {
   const transport = createTransport(options);
   const { send } = transport;
   const own = options.user === undefined ? undefined : withId(options.user);
 
   const user = (who: string | api.UserRequest | undefined = own): UserCalls => {
-    if (!who) throw new LaurelError('invalid_call', 'user: the ID of a user is missing, here and in createLaurel.');
+    if (!who) throw invalidCall('user: the ID of a user is missing, here and in createLaurel.');
     return createUser(transport, withId(who === own?.id ? own! : who));
   };
 
@@ -92,7 +95,8 @@ export function createLaurel(options: LaurelOptions) {
       const request = { method: 'POST', path: '/application-api-keys', body, admin: true, repeatable: false } as const;
       const made = await send<{ created: api.UserKey[]; issues: { message: string }[] }>(request, options);
       if (made.created[0] !== undefined) return made.created[0];
-      throw new LaurelError('invalid', made.issues[0]?.message ?? 'No key was made.', { status: 200 });
+      // The answer of a list has the status 200 even if its only key is refused.
+      throw new LaurelError('invalid', made.issues[0]?.message ?? 'No key was made.', { status: 422 });
     },
     /** Opens a live stream of the user of the key, or of everything with an admin key. */
     live: (options?: LiveOptions): Live => createLive(transport, options),

@@ -1,4 +1,4 @@
-import { LaurelError } from './errors.ts';
+import { LaurelError, warnUnlessTransient } from './errors.ts';
 import type { LiveTicket, LiveTicketRequest, Messages } from './generated.ts';
 import { backoffMs, queryText, sleep, type CallOptions, type Transport } from './transport.ts';
 
@@ -48,7 +48,10 @@ export interface LiveOptions {
    * resolves, so what it reads is never newer than a message that follows, and nothing in between is missed.
    */
   read?: () => Promise<unknown>;
-  /** Gets the error of each failed connection or `read`; the stream goes on. */
+  /**
+   * Gets the error of each failed connection or `read`; the stream goes on. By default those that need a change, such as a
+   * wrong key, are written to the console.
+   */
   onError?: (error: unknown) => void;
   /** By default WebSocket where it exists, otherwise server-sent events over `fetch`. */
   transport?: 'websocket' | 'fetch';
@@ -73,6 +76,7 @@ type Received = LiveMessage | Closing | { id: string; type: 'heartbeat' };
 interface Connection {
   url: string;
   signal: AbortSignal;
+  fetch: typeof globalThis.fetch;
   onMessage: (message: Received) => void;
   /** A sign of life, with the ID to resume from if it has one. */
   onAlive: (id?: string) => void;
@@ -104,7 +108,7 @@ function overWebSocket({ url, signal, onMessage, onAlive }: Connection): Promise
 }
 
 /** The same over server-sent events. */
-async function overFetch({ url, signal, onMessage, onAlive }: Connection): Promise<void> {
+async function overFetch({ url, signal, fetch, onMessage, onAlive }: Connection): Promise<void> {
   const response = await fetch(url, { headers: { Accept: 'text/event-stream' }, signal });
   if (!response.ok || response.body === null)
     throw new LaurelError('network', `The live stream cannot be opened: ${response.status}.`, {
@@ -126,8 +130,8 @@ async function overFetch({ url, signal, onMessage, onAlive }: Connection): Promi
 }
 
 /** Opens a live stream, and opens it again whenever it breaks, without missing a message or reporting one twice. */
-export function createLive({ url, send }: Transport, options: LiveOptions = {}) {
-  const { types, user, read } = options;
+export function createLive({ url, fetch, send }: Transport, options: LiveOptions = {}) {
+  const { types, user, read, onError = warnUnlessTransient } = options;
   let { leaderboards } = options;
   const ticketRequest = (): LiveTicketRequest => ({
     ...(leaderboards && { boards: leaderboards }),
@@ -173,7 +177,7 @@ export function createLive({ url, send }: Transport, options: LiveOptions = {}) 
         await read?.();
         break;
       } catch (error) {
-        options.onError?.(error);
+        onError(error);
         await sleep(backoffMs(attempts, { most: LONGEST_WAIT_MS }), ending.signal).catch(() => undefined);
         if (ending.signal.aborted) return;
       }
@@ -220,6 +224,7 @@ export function createLive({ url, send }: Transport, options: LiveOptions = {}) 
       const connection = {
         url: `${url}${path}${queryText({ ticket, lastEventId: lastId })}`,
         signal: controller.signal,
+        fetch,
         onMessage,
         onAlive,
       };
@@ -240,7 +245,7 @@ export function createLive({ url, send }: Transport, options: LiveOptions = {}) 
         least = closing?.retryMs ?? 0;
       } catch (error) {
         if (ending.signal.aborted) break;
-        if (!isReplaced) options.onError?.(error);
+        if (!isReplaced) onError(error);
         if (error instanceof LaurelError) least = error.retryAfterMs ?? 0;
       }
       if (isReplaced) continue;

@@ -1,6 +1,6 @@
-import { LaurelError } from './errors.ts';
+import { LaurelError, warnUnlessTransient } from './errors.ts';
 import type { EventResult, UserRequest } from './generated.ts';
-import { newIdempotencyKey } from './idempotency-key.ts';
+import { newIdempotencyKey, validKey } from './idempotency-key.ts';
 import type { Laurel } from './laurel.ts';
 import { memoryStorage, type QueuedEvent, type QueueStorage } from './queue-storage.ts';
 import { backoffMs, path, sleep } from './transport.ts';
@@ -18,9 +18,12 @@ export interface QueueOptions {
   late?: 'now' | 'refuse';
   /** Gets the answer to each event. */
   onResult?: (event: QueuedEvent, result: EventResult) => void;
-  /** Gets each event that Laurel refused; it has left the queue. */
+  /** Gets each event that Laurel refused; it has left the queue. By default it is written to the console. */
   onRefused?: (event: QueuedEvent, error: LaurelError) => void;
-  /** Gets the error of each failed attempt; the event stays, and is sent again later. */
+  /**
+   * Gets the error of each failed attempt; the event stays, and is sent again later. By default those that need a change, such
+   * as a wrong key, are written to the console.
+   */
   onError?: (error: unknown) => void;
 }
 
@@ -71,7 +74,10 @@ const isSame = (one: QueuedEvent, other: QueuedEvent, isDated: boolean): boolean
  * events that were tracked for this user; those of others wait until their clients are back.
  */
 export function createQueue(laurel: Laurel, options: QueueOptions = {}) {
-  const { storage = memoryStorage(), maxEvents = 1_000, late = 'now' } = options;
+  const { storage = memoryStorage(), maxEvents = 1_000, late = 'now', onError = warnUnlessTransient } = options;
+  const onRefused =
+    options.onRefused ??
+    ((event: QueuedEvent, error: LaurelError) => console.warn('Laurel refused an event:', event, error));
   const owner = laurel.userId ?? null;
   const closing = new AbortController();
   /** Ends the wait between two attempts. */
@@ -117,7 +123,7 @@ export function createQueue(laurel: Laurel, options: QueueOptions = {}) {
         if (closing.signal.aborted) throw error;
         if (isAboutEvent(error)) {
           await storage.remove(event.id);
-          options.onRefused?.(event, error);
+          onRefused(event, error);
           return;
         }
         await wait(attempts, error);
@@ -127,7 +133,7 @@ export function createQueue(laurel: Laurel, options: QueueOptions = {}) {
 
   /** Reports an error, and waits until the next attempt, or until `flush`. */
   async function wait(attempts: number, error: unknown): Promise<void> {
-    options.onError?.(error);
+    onError(error);
     const least = error instanceof LaurelError ? (error.retryAfterMs ?? 0) : 0;
     waiting = new AbortController();
     await sleep(backoffMs(attempts, { least, most: LONGEST_WAIT_MS }), waiting.signal).catch(() => undefined);
@@ -199,9 +205,11 @@ export function createQueue(laurel: Laurel, options: QueueOptions = {}) {
   return {
     /**
      * Stores an event, and resolves with its idempotency key when it is stored. Rejects with `queue_full`, with
-     * `idempotency_key_reused`, or if it cannot be stored.
+     * `idempotency_key_reused`, with `invalid_call`, or if it cannot be stored.
      */
-    track: (metric: string, value = 1, track: QueuedTrackOptions = {}): Promise<string> => {
+    track: async (metric: string, value = 1, track: QueuedTrackOptions = {}): Promise<string> => {
+      // What cannot be sent must not be stored: it would keep all later events waiting.
+      path('metrics', metric, 'event');
       const { attributes, occurredAt, idempotencyKey, user = laurel.user().sent } = track;
       const id = newIdempotencyKey();
       const event = {
@@ -210,7 +218,7 @@ export function createQueue(laurel: Laurel, options: QueueOptions = {}) {
         ...(attributes && { attributes }),
         occurredAt: isoTime(occurredAt ?? new Date()),
       };
-      const queued = { id, owner, metric, event, idempotencyKey: idempotencyKey ?? id };
+      const queued = { id, owner, metric, event, idempotencyKey: validKey(idempotencyKey ?? id) };
       const added = adding.then(() => add(queued, occurredAt !== undefined, idempotencyKey !== undefined));
       adding = added.catch(() => undefined);
       return added;

@@ -1,16 +1,17 @@
-import { LaurelError } from './errors.ts';
+import { invalidCall, LaurelError } from './errors.ts';
+import { validKey } from './idempotency-key.ts';
 
 /** How to reach Laurel. */
 export interface TransportOptions {
-  /** Address of the Application API, such as `https://laurel.example.org`. */
-  url: string;
+  /** Address of the Application API, such as `https://laurel.example.org`; in a browser also a path of the page's own site. */
+  url: string | URL;
   /** Address of the Admin API: only on servers, for `events` and `createKey`. */
-  adminUrl?: string;
+  adminUrl?: string | URL;
   /** An API key, or a function that gets one. It is called before the first request, and again after a 401. */
   key: string | (() => string | Promise<string>);
   /** The customer ID of a tenant, where there are several. */
   tenant?: string;
-  /** Milliseconds that one attempt may take. Default: 10,000. */
+  /** Milliseconds that one attempt may take; `Infinity`: without a limit. Default: 10,000. */
   timeoutMs?: number;
   /** How often a failed request is repeated, with the same idempotency key. Default: 4. */
   retries?: number;
@@ -48,7 +49,8 @@ export interface Request {
 export interface Transport {
   /** The address of the Application API, without `/v1`. */
   url: string;
-  /** Resolves with the answer's JSON. Rejects with a `LaurelError`, or with the reason of the signal. */
+  fetch: typeof globalThis.fetch;
+  /** Resolves with the answer's JSON; with `undefined` if it has no content (204). Rejects with a `LaurelError`, or with the reason of the signal. */
   send: <T>(request: Request, options?: CallOptions) => Promise<T>;
 }
 
@@ -56,6 +58,7 @@ const FIRST_BACKOFF_MS = 250;
 const LONGEST_BACKOFF_MS = 8_000;
 /** A longer `Retry-After` is left to the caller. */
 const LONGEST_RETRY_AFTER_MS = 60_000;
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 /** Milliseconds before a repetition: doubles each time up to a limit, with jitter, and never less than Laurel asks for. */
 export function backoffMs(attempt: number, { least = 0, most = LONGEST_BACKOFF_MS } = {}): number {
@@ -91,10 +94,23 @@ export function without<T extends CallOptions>(options: T): Omit<T, keyof CallOp
   return rest;
 }
 
-const base = (url: string): string => url.replace(/\/+$/, '').replace(/\/v1$/, '');
+/** An address without `/v1`. Throws `invalid_call` if requests cannot be sent there. */
+function base(name: 'url' | 'adminUrl', address: string | URL): string {
+  const text = String(address);
+  if (!/^https?:\/\/./i.test(text) && !(text.startsWith('/') && 'location' in globalThis))
+    throw invalidCall(`${name}: '${text}' must begin with http:// or https://.`);
+  return text.replace(/\/+$/, '').replace(/\/v1$/, '');
+}
 
-/** A path with encoded segments: `path('users', 'a/b')` is `/users/a%2Fb`. */
-export const path = (...segments: string[]): string => segments.map((one) => `/${encodeURIComponent(one)}`).join('');
+/** A path with encoded segments: `path('users', 'a/b')` is `/users/a%2Fb`. Throws `invalid_call` if an ID or key is missing. */
+export function path(...segments: string[]): string {
+  let text = '';
+  for (const one of segments) {
+    if (!one) throw invalidCall(`An ID or key is missing after ${text}/.`);
+    text += `/${encodeURIComponent(one)}`;
+  }
+  return text;
+}
 
 /** Undefined and null values are left out; a list repeats its name. */
 export function queryText(query: object = {}): string {
@@ -122,28 +138,54 @@ function parse(text: string): unknown {
   }
 }
 
+/** Why there is no answer. `fetch` of Node says it in a cause, whose message can be empty. */
+function reasonOf(error: unknown): string {
+  const { message, cause } = error as { message?: string; cause?: { message?: string; code?: string } };
+  return cause?.message || cause?.code || message || String(error);
+}
+
 function errorOf(response: Response, text: string): LaurelError {
-  const { status, headers } = response;
+  const { status, headers, redirected, url } = response;
   const details = {
     status,
     requestId: headers.get('X-Request-Id') ?? undefined,
     retryAfterMs: retryAfterMs(headers),
   };
   const body = parse(text) as { error?: string; code?: string; hint?: string; balance?: number } | null | undefined;
+  // Most redirects turn a POST into a GET.
+  const redirect = redirected ? `The request was redirected to ${url}: use its address for \`url\`.` : undefined;
   if (typeof body?.error !== 'string' || typeof body.code !== 'string')
-    return new LaurelError('unexpected_answer', `${status} ${text.slice(0, 200)}`, details);
-  return new LaurelError(body.code, body.error, { ...details, hint: body.hint, balance: body.balance });
+    return new LaurelError('unexpected_answer', `${status} ${text.slice(0, 200)}`, { ...details, hint: redirect });
+  return new LaurelError(body.code, body.error, { ...details, hint: redirect ?? body.hint, balance: body.balance });
+}
+
+/** The key. Throws `invalid_call` if it is none, such as `undefined` of a sign-in that failed. */
+function checkKey(key: unknown): string {
+  if (typeof key !== 'string' || key === '') throw invalidCall('key: the function returned no key.');
+  if (/[^\x20-\x7e]/.test(key.trim())) throw invalidCall('key: an API key has only ASCII characters.');
+  return key;
 }
 
 /** Sends requests, and repeats those that may succeed later. */
 export function createTransport(options: TransportOptions): Transport {
-  const { url, adminUrl, key, tenant } = options;
-  if (!url) throw new LaurelError('invalid_call', 'url: the address of the Application API is missing.');
-  if (!key) throw new LaurelError('invalid_call', 'key: an API key, or a function that gets one, is missing.');
+  const { key, tenant } = options;
+  if (!options.url) throw invalidCall('url: the address of the Application API is missing.');
+  if (!key) throw invalidCall('key: an API key, or a function that gets one, is missing.');
+  const url = base('url', options.url);
+  const adminUrl = options.adminUrl && base('adminUrl', options.adminUrl);
+  if (typeof key === 'string') checkKey(key);
   const fetch = options.fetch ?? globalThis.fetch.bind(globalThis);
   /** The key, or the running call that gets it, which simultaneous requests share. */
   let cachedKey: Promise<string> | undefined;
-  const getKey = async (): Promise<string> => (typeof key === 'string' ? key : key());
+  const getKey = async (): Promise<string> => {
+    if (typeof key === 'string') return key;
+    try {
+      return checkKey(await key());
+    } catch (cause) {
+      if (cause instanceof LaurelError) throw cause;
+      throw new LaurelError('network', `key: the function failed: ${reasonOf(cause)}`, { cause });
+    }
+  };
 
   /** Unless another request has already got the next one. */
   const forgetKey = (used: Promise<string>): void => {
@@ -151,21 +193,23 @@ export function createTransport(options: TransportOptions): Transport {
   };
 
   const addressOf = ({ admin, path: below, query }: Request): string => {
-    if (admin && !adminUrl)
-      throw new LaurelError('invalid_call', 'adminUrl: this call needs the address of the Admin API.');
-    return `${base(admin ? adminUrl! : url)}/v1${below}${queryText(query)}`;
+    if (admin && !adminUrl) throw invalidCall('adminUrl: this call needs the address of the Admin API.');
+    return `${admin ? adminUrl! : url}/v1${below}${queryText(query)}`;
   };
 
   async function attempt(request: Request, { signal, timeoutMs = options.timeoutMs ?? 10_000 }: CallOptions) {
     const { method, body, idempotencyKey } = request;
+    if (idempotencyKey !== undefined) validKey(idempotencyKey);
     const address = addressOf(request);
     const controller = new AbortController();
     const abort = (): void => controller.abort();
     let isLate = false;
-    const timer = setTimeout(() => {
+    const end = (): void => {
       isLate = true;
       abort();
-    }, timeoutMs);
+    };
+    // A timer beyond this limit would end at once.
+    const timer = timeoutMs > LONGEST_TIMER_MS ? undefined : setTimeout(end, timeoutMs);
     signal?.addEventListener('abort', abort, { once: true });
     try {
       if (signal?.aborted) throw signal.reason;
@@ -191,7 +235,8 @@ export function createTransport(options: TransportOptions): Transport {
       if (signal?.aborted) throw signal.reason;
       if (cause instanceof LaurelError) throw cause;
       if (isLate) throw new LaurelError('timeout', `No answer within ${timeoutMs} ms.`, { cause });
-      throw new LaurelError('network', `No answer: ${(cause as Error).message}`, { cause });
+      const [server] = address.split('/v1/');
+      throw new LaurelError('network', `No answer from ${server}: ${reasonOf(cause)}`, { cause });
     } finally {
       clearTimeout(timer);
       signal?.removeEventListener('abort', abort);
@@ -205,6 +250,7 @@ export function createTransport(options: TransportOptions): Transport {
       ({ response, text, keyUsed } = await attempt(request, callOptions));
     }
     if (!response.ok) throw errorOf(response, text);
+    if (response.status === 204) return undefined;
     const answer = parse(text);
     if (answer === undefined) {
       const { status } = response;
@@ -230,5 +276,5 @@ export function createTransport(options: TransportOptions): Transport {
     }
   }
 
-  return { url: base(url), send };
+  return { url, fetch, send };
 }

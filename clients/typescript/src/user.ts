@@ -1,3 +1,4 @@
+import { invalidCall } from './errors.ts';
 import { newIdempotencyKey } from './idempotency-key.ts';
 import type * as api from './generated.ts';
 import { path, without, type CallOptions, type KeyedOptions, type Transport } from './transport.ts';
@@ -18,7 +19,13 @@ export interface SpendOptions extends KeyedOptions {
   reference?: string;
 }
 
-export const isoTime = (time: Date | string): string => (typeof time === 'string' ? time : time.toISOString());
+/** The time as text. Throws `invalid_call` for an invalid date. */
+export function isoTime(time: Date | string): string {
+  if (typeof time === 'string') return time;
+  const date = new Date(time);
+  if (Number.isNaN(date.getTime())) throw invalidCall('occurredAt: the date is invalid.');
+  return date.toISOString();
+}
 
 const keyOf = ({ idempotencyKey }: KeyedOptions): string => idempotencyKey ?? newIdempotencyKey();
 
@@ -76,7 +83,7 @@ export function createUser(transport: Transport, sent: api.UserRequest) {
     /** The fields that each event sends. */
     sent,
     /** Records an event, and resolves with everything that it changed. Repetitions have the same idempotency key. */
-    track: (metric: string, value = 1, options: TrackOptions = {}): Promise<api.EventResult> => {
+    track: async (metric: string, value = 1, options: TrackOptions = {}): Promise<api.EventResult> => {
       const { attributes, occurredAt } = options;
       const body = { user: sent, value, attributes, occurredAt: occurredAt && isoTime(occurredAt) };
       const idempotencyKey = keyOf(options);

@@ -1,6 +1,7 @@
 import { randomBytes, randomInt } from 'node:crypto';
-import { writeFileSync } from 'node:fs';
+import { accessSync, constants, writeFileSync } from 'node:fs';
 import { availableParallelism } from 'node:os';
+import { dirname } from 'node:path';
 import { addressOf } from '../admin-api.ts';
 import { CommandError, EXIT, jsonText, print } from '../command.ts';
 import { compare, comparisonText, readResult, whyNotComparable } from './compare.ts';
@@ -56,6 +57,7 @@ export async function perform(files: string[], options: Options): Promise<void> 
     return print(options.json, { deleted }, `${deleted} users of the run ${options.cleanRun} deleted.\n`);
   }
   const settings = settingsOf(options, target);
+  for (const file of [options.report, files[0]]) if (file !== undefined) checkFolder(file);
   const result = await runLoad(settings, createProgress(), interruption());
   write(result, options, files[0]);
   process.exitCode = exitCode(result);
@@ -150,6 +152,16 @@ function interruption(): AbortSignal {
       controller.abort();
     });
   return controller.signal;
+}
+
+/** Before the load, whose result would be lost. */
+function checkFolder(file: string): void {
+  try {
+    accessSync(dirname(file), constants.W_OK);
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    throw new CommandError(`${file} cannot be written (${code}): create its folder first.`);
+  }
 }
 
 function write(result: LoadResult, options: Options, file: string | undefined): void {

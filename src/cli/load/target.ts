@@ -19,15 +19,18 @@ export interface Names {
 }
 
 const BOARD = 'active leaderboard without a breakdown';
+/** An ID that no user has. */
+const NOBODY = 'laurel-load-nobody';
 
-/** Checks that the Application API answers and takes the key. */
+/** Checks that the Application API answers, and not the Admin API, and that it takes the key. */
 export async function checkKey({ app }: Target): Promise<void> {
   try {
-    await askAdmin(app, { method: 'GET', path: '/v1/leaderboards' });
+    await askAdmin(app, { method: 'GET', path: `/v1/streaks?userIds=${NOBODY}` });
   } catch (error) {
     if (!(error instanceof AdminRefusal)) throw error;
     if (error.status === 401 || error.status === 403)
       throw new CommandError(`${app.url} refuses the key (${error.status}). --key must be an active admin key.`);
+    if (error.status === 404) throw new CommandError(`--url must be the Application API; ${app.url} is not.`);
     throw error;
   }
 }
@@ -98,9 +101,6 @@ async function namesWithoutAdmin({ app }: Target, scenario: Scenario): Promise<N
   };
   return { shape: withoutUnusable(shape, scenario), created: [] };
 }
-
-/** An ID that no user has. */
-const NOBODY = 'laurel-load-nobody';
 
 async function needMetric(app: AdminOptions, key: string): Promise<void> {
   try {

@@ -122,7 +122,7 @@ export const MessageTestResult = Type.Object({
 });
 export type MessageTestResult = Static<typeof MessageTestResult>;
 
-const MESSAGE_STATUSES = [
+export const MESSAGE_STATUSES = [
   'waiting',
   'sending',
   'sent',
@@ -208,6 +208,7 @@ const SuppressedAddress = Type.Object({
   }),
   at: DateTime('When the mail server refused it, or the report came.'),
 });
+export type SuppressedAddress = Static<typeof SuppressedAddress>;
 
 export const SuppressedAddresses = Type.Object({
   addresses: Type.Array(SuppressedAddress, { description: 'Addresses in alphabetical order.' }),

@@ -191,6 +191,10 @@ test('without the Admin API nothing is guessed or created', async () => {
   expect(batches).toMatchObject({ code: 2, err: expect.stringContaining("'batch' needs the Admin API") });
   const refused = await runCli(['load', '--url', laurel.appUrl, '--key', 'wrong', '--metric', 'flips'], {});
   expect(refused).toMatchObject({ code: 2, err: expect.stringContaining('refuses the key (401)') });
+  const onAdmin = await load('--url', laurel.adminUrl, '--admin-url', laurel.adminUrl);
+  expect(onAdmin).toMatchObject({ code: 2, err: expect.stringContaining('--url must be the Application API') });
+  const lost = await withAdmin('--report', join(folder, 'missing/report.html'));
+  expect(lost).toMatchObject({ code: 2, err: expect.stringContaining('cannot be written (ENOENT)') });
   const known = await load(...words, '--metric', 'flips', '--verify', '--json');
   expect(known.code).toBe(0);
   expect(JSON.parse(known.out)).toMatchObject({ verification: { events: null, differing: 0 }, server: [] });

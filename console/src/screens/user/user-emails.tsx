@@ -6,11 +6,12 @@ import { ago, moment } from '../../ui/format.ts';
 import { Failed, Panel } from '../../ui/parts.tsx';
 import { MessageStatus, Reason } from '../messages/status.tsx';
 import { kindName } from '../messages/words.ts';
+import { UserPreferences } from './user-preferences.tsx';
 
 const PAGE = 5;
 
-/** The e-mails and push notifications of a user, newest first. */
-export function UserEmails({ id }: { id: string }) {
+/** The e-mails and push notifications of a user, newest first, and what the user wants to get. */
+export function UserEmails({ id, subscribed }: { id: string; subscribed: boolean }) {
   const pages = useInfiniteQuery({
     queryKey: ['user', id, 'emails'],
     initialPageParam: null as string | null,
@@ -23,6 +24,7 @@ export function UserEmails({ id }: { id: string }) {
   const messages = pages.data?.pages.flatMap((page) => page.messages);
   return (
     <Panel title="Messages">
+      <UserPreferences id={id} subscribed={subscribed} />
       {pages.isError && <Failed error={pages.error} />}
       {messages?.length === 0 && <p className="text-muted">No messages lately.</p>}
       <ul className="flex flex-col gap-1.5">

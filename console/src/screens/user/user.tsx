@@ -64,7 +64,6 @@ export function UserScreen() {
             <Facts
               of={[
                 ['E-mail', email],
-                ['E-mails', subscribeToEmails ? 'subscribed' : 'not subscribed'],
                 ['Time zone', tz ?? 'none: days end at midnight UTC'],
                 ['Signed up', signUpDate && calendarDays(signUpDate)],
                 [
@@ -84,7 +83,7 @@ export function UserScreen() {
             />
           </Panel>
           <UserRanks id={id} />
-          <UserEmails id={id} />
+          <UserEmails id={id} subscribed={subscribeToEmails} />
           <UserHistory id={id} />
         </div>
       </div>
