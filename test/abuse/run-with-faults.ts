@@ -109,7 +109,8 @@ export class RunWithFaults {
   /** Stops Laurel gracefully, then its servers. */
   async stop(): Promise<void> {
     const { laurel } = this;
-    if (laurel !== null && laurel.exitCode === null) {
+    // Its output is complete when its streams are closed.
+    if (laurel !== null && laurel.exitCode === null && laurel.signalCode === null) {
       laurel.kill('SIGTERM');
       await once(laurel, 'close');
     }

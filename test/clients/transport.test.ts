@@ -113,10 +113,10 @@ describe('repetition', () => {
 });
 
 test('an attempt that takes too long is a timeout, and is repeated', async () => {
-  const { laurel, requests } = client(['never', json(200, { id: '18' })], { timeoutMs: 5 });
+  const { laurel, requests } = client(['never', json(200, { id: '18' })], { timeoutMs: 200 });
   expect(await laurel.user().get()).toEqual({ id: '18' });
   expect(requests).toHaveLength(2);
-  const late = client(['never'], { timeoutMs: 5, retries: 0 });
+  const late = client(['never'], { timeoutMs: 200, retries: 0 });
   await expect(late.laurel.user().get()).rejects.toMatchObject({ code: 'timeout', status: 0, isTransient: true });
 });
 

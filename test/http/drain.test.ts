@@ -52,7 +52,7 @@ test('draining has a limit: cuts off and counts what does not finish', async () 
 
 test('accepts connections during the grace period, though not ready', async () => {
   const { server, port } = await startServer();
-  const draining = server.drain({ graceMs: 300 });
+  const draining = server.drain({ graceMs: 3_000 });
   const late = await RawConnection.open(port);
   late.send(rawRequest('GET', '/readyz'));
   await late.until(({ closed }) => closed);

@@ -90,7 +90,7 @@ describe('a server with a full queue', () => {
   beforeAll(async () => {
     fixture = await startServer({ admission: new Admission({ requests: bound }) });
     waiting = [slow(), slow()];
-    await expect.poll(() => fixture.gate.waiting).toBe(2);
+    await vi.waitUntil(() => fixture.gate.waiting === 2, { timeout: 120_000 });
   });
   afterAll(() => fixture.server.close());
 

@@ -274,7 +274,7 @@ test('a stopping frontend says so, and its clients continue elsewhere', async ()
   const closed = another.close();
   expect(await client.next('closing')).toMatchObject({ reason: 'shutting_down', reconnect: true });
   await closed;
-  expect(client.ended).toBe(true);
+  await expect.poll(() => client.ended).toBe(true);
   await event('moving', 5);
   const back = await open({}, laurel.appUrl, client.lastId!);
   await back.next('points.changed');

@@ -1,5 +1,4 @@
 import { spawn, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
@@ -9,6 +8,7 @@ import { parse } from 'yaml';
 import { freePort } from '../../src/local/free-ports.ts';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
 import { inFewFiles } from '../stack/in-few-files.ts';
+import { endChild } from '../stack/child-process.ts';
 
 // Compares the queries of dashboard and alerts with the metrics of a running Laurel of two frontends and a worker.
 
@@ -59,11 +59,7 @@ beforeAll(async () => {
   texts = { admin: await read(ports.admin), worker: await read(ports.metrics) };
 });
 afterAll(async () => {
-  if (laurel.exitCode === null) {
-    const ended = once(laurel, 'close');
-    laurel.kill('SIGINT');
-    await ended;
-  }
+  await endChild(laurel, 'SIGINT');
   await rm(dataDir, { recursive: true, force: true, maxRetries: 20, retryDelay: 250 });
 });
 

@@ -28,7 +28,7 @@ export function messageOf<T>(child: ChildProcess): Promise<T> {
     // The channel closes after the last message, which may arrive after the exit.
     const end = (): void => {
       child.off('message', take);
-      reject(new Error(`The process ended: ${String(child.signalCode ?? child.exitCode)}`));
+      reject(new Error('The process ended without a message.'));
     };
     child.once('message', take).once('disconnect', end);
     if (!child.connected) end();

@@ -118,61 +118,57 @@ test.each<PersistStep>(['read', 'written', 'committed'])('a worker that stops af
   expect(await differences()).toEqual([]);
 });
 
-test(
-  'events of both users in any number of processes are counted once, and none is lost',
-  { timeout: 120_000 },
-  async () => {
-    const other = await laurel.another();
-    const [from, into] = ['busy-guest', 'busy-account'];
-    await send(laurel.app, from, 1, 'first-from');
-    await send(laurel.app, into, 1, 'first-into');
-    let merged = false;
-    let ended = false;
-    const drains = (async (): Promise<void> => {
-      while (!ended) {
-        await persist();
-        await sleep(10);
+test('events of both users in any number of processes are counted once, and none is lost', async () => {
+  const other = await laurel.another();
+  const [from, into] = ['busy-guest', 'busy-account'];
+  await send(laurel.app, from, 1, 'first-from');
+  await send(laurel.app, into, 1, 'first-into');
+  let merged = false;
+  let ended = false;
+  const drains = (async (): Promise<void> => {
+    while (!ended) {
+      await persist();
+      await sleep(10);
+    }
+  })();
+  let sent = 2;
+  const sender = async (app: TestLaurel['app'], id: string, name: string): Promise<void> => {
+    for (let n = 0; n < 40 || !merged; n += 1) {
+      // Each is sent twice, the second time under either ID.
+      const key = `${name}-${n}`;
+      for (const each of [id, n % 2 === 0 ? from : into]) {
+        let answer = await send(app, each, 1, key);
+        for (; answer.status === 503; answer = await send(app, each, 1, key)) await sleep(5);
+        if (answer.status === 201) sent += 1;
+        else expect(answer.status).toBe(202);
       }
-    })();
-    let sent = 2;
-    const sender = async (app: TestLaurel['app'], id: string, name: string): Promise<void> => {
-      for (let n = 0; n < 40 || !merged; n += 1) {
-        // Each is sent twice, the second time under either ID.
-        const key = `${name}-${n}`;
-        for (const each of [id, n % 2 === 0 ? from : into]) {
-          let answer = await send(app, each, 1, key);
-          for (; answer.status === 503; answer = await send(app, each, 1, key)) await sleep(5);
-          if (answer.status === 201) sent += 1;
-          else expect(answer.status).toBe(202);
-        }
-        await sleep(20);
-      }
-    };
-    const senders = [
-      sender(laurel.app, from, 'w'),
-      sender(other.app, from, 'x'),
-      sender(laurel.app, into, 'y'),
-      sender(other.app, into, 'z'),
-    ];
-    await sleep(200);
-    let answer = await ask(from, into);
-    for (; answer.status === 503; answer = await ask(from, into)) await sleep(20);
-    merged = true;
-    expect(answer.body).toMatchObject({ into });
-    await Promise.all(senders);
-    ended = true;
-    await drains;
-    await persist();
-    expect(await totalOf(into)).toBe(sent);
-    const { rows } = await laurel.pool.query(
-      'SELECT user_id AS id, sum(value)::int AS sum FROM events WHERE user_id = ANY ($1) GROUP BY 1',
-      [[from, into]],
-    );
-    expect(rows).toEqual([{ id: into, sum: sent }]);
-    expect(await differences()).toEqual([]);
-    await other.close();
-  },
-);
+      await sleep(20);
+    }
+  };
+  const senders = [
+    sender(laurel.app, from, 'w'),
+    sender(other.app, from, 'x'),
+    sender(laurel.app, into, 'y'),
+    sender(other.app, into, 'z'),
+  ];
+  await sleep(200);
+  let answer = await ask(from, into);
+  for (; answer.status === 503; answer = await ask(from, into)) await sleep(20);
+  merged = true;
+  expect(answer.body).toMatchObject({ into });
+  await Promise.all(senders);
+  ended = true;
+  await drains;
+  await persist();
+  expect(await totalOf(into)).toBe(sent);
+  const { rows } = await laurel.pool.query(
+    'SELECT user_id AS id, sum(value)::int AS sum FROM events WHERE user_id = ANY ($1) GROUP BY 1',
+    [[from, into]],
+  );
+  expect(rows).toEqual([{ id: into, sum: sent }]);
+  expect(await differences()).toEqual([]);
+  await other.close();
+});
 
 test('both users have an event in quarantine with the same key: it stays that of the remaining user', async () => {
   const [from, into] = await pair('same-quarantined');
