@@ -17,12 +17,21 @@ export interface Cost {
   loopMs: number;
   redisMs: number;
   postgresMs: number;
+  /** What a worker and Postgres will take to store what was written: an estimate. */
+  storageMs: number;
   /** Sent and received. */
   redisBytes: number;
   postgresBytes: number;
 }
 
-export const noCost = (): Cost => ({ loopMs: 0, redisMs: 0, postgresMs: 0, redisBytes: 0, postgresBytes: 0 });
+export const noCost = (): Cost => ({
+  loopMs: 0,
+  redisMs: 0,
+  postgresMs: 0,
+  storageMs: 0,
+  redisBytes: 0,
+  postgresBytes: 0,
+});
 
 interface Turn {
   bill: Bill;
@@ -111,12 +120,19 @@ export class Bill {
   connections = 0;
   private readonly cost: Cost;
   private readonly pay: (ms: number) => void;
+  private readonly payStorage: (ms: number) => void;
 
-  /** `cost`: to which everything is added. */
-  constructor(lane: Lane, cost: Cost, pay: (ms: number) => void) {
+  /** `cost`: to which everything is added. `payStorage`: pays for what happens outside of this process. */
+  constructor(
+    lane: Lane,
+    cost: Cost,
+    pay: (ms: number) => void,
+    payStorage: (ms: number) => void = () => undefined,
+  ) {
     this.lane = lane;
     this.cost = cost;
     this.pay = pay;
+    this.payStorage = payStorage;
   }
 
   ranFor(ms: number): void {
@@ -138,6 +154,13 @@ export class Bill {
     this.cost.postgresMs += ms;
     this.pay(ms * POSTGRES_WEIGHT + bytes * POSTGRES_MS_A_BYTE);
   }
+
+  /** A user's change was written, which will be stored with the user's state of so many bytes. */
+  wroteState(bytes: number): void {
+    const ms = STORED_MS + bytes * STORED_MS_A_BYTE;
+    this.cost.storageMs += ms;
+    this.payStorage(ms);
+  }
 }
 
 /** Redis copies some 1 GB/s, and the client's parser about as much. */
@@ -146,6 +169,10 @@ const REDIS_MS_A_BYTE = 1 / 1_000_000;
 const POSTGRES_MS_A_BYTE = 5 / 1_000_000;
 /** Unlike the event loop and Redis, Postgres runs several statements at a time, at least on another core. */
 const POSTGRES_WEIGHT = 1 / 2;
+
+/** What a worker and Postgres take to store a change, about: for itself, and for the user's state. */
+export const STORED_MS = 0.2;
+const STORED_MS_A_BYTE = 0.2 / 1_000;
 
 let current: Bill | null = null;
 

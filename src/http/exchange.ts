@@ -24,7 +24,7 @@ import type { Route } from './route.ts';
 import { Sender, UNRECORDED } from './sender.ts';
 import { fileRequest, type FileRequest, sendFile } from './pages.ts';
 import { strictnessOf } from './adapted-answer.ts';
-import type { Bill } from '../turns.ts';
+import { type Bill, STORED_MS } from '../turns.ts';
 import type { HttpRequest, HttpResponse } from './uws.ts';
 
 /** A client that sends too large a body gets its answer after a pause of this length, or after the second time limit in any case. */
@@ -234,8 +234,11 @@ export class Exchange {
     const sinceMs = performance.now();
     this.read();
     const ms = (performance.now() - sinceMs) * measured;
-    shares.of(caller, tenantNo).charge(ms);
+    const account = shares.of(caller, tenantNo);
+    account.charge(ms);
+    account.chargeUser(STORED_MS * measured);
     route.cost.loopMs += ms;
+    route.cost.storageMs += STORED_MS * measured;
   }
 
   /** Goes on in turns of the caller. */

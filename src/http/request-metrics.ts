@@ -70,14 +70,16 @@ export class RequestMetrics {
     });
     new Counter({
       name: 'laurel_operation_cost_seconds_total',
-      help: 'Time that requests took, by operation and resource: `loop` (this process), `redis`, `postgres`. Events: `loop` only.',
+      help: 'Time that requests took, by operation and resource: `loop` (this process), `redis`, `postgres`, and `storage` (later, in workers and Postgres; an estimate). Events: `loop` and `storage` only.',
       labelNames: ['operation', 'resource'],
       registers: [registry],
       collect() {
         this.reset();
-        for (const [operation, { loopMs, redisMs, postgresMs }] of costs)
-          for (const [resource, ms] of Object.entries({ loop: loopMs, redis: redisMs, postgres: postgresMs }))
+        for (const [operation, { loopMs, redisMs, postgresMs, storageMs }] of costs) {
+          const byResource = { loop: loopMs, redis: redisMs, postgres: postgresMs, storage: storageMs };
+          for (const [resource, ms] of Object.entries(byResource))
             if (ms > 0) this.inc({ operation, resource }, ms / 1000);
+        }
       },
     });
     new Counter({

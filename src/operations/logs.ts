@@ -2,6 +2,10 @@ import { Type } from 'typebox';
 import { systemClock } from '../clock.ts';
 import { Paging } from '../domain/administration/admin.ts';
 import { AUDIT_ACTIONS } from '../domain/administration/audit.ts';
+import type { Fields } from '../domain/fields/field.ts';
+import { FIELDS } from '../domain/fields/kinds.ts';
+import { forReaders } from '../domain/fields/wire.ts';
+import type { Kind } from '../domain/kinds.ts';
 import { ShownRequest } from '../domain/recent-request.ts';
 import { Nullable, Uuid } from '../domain/schemas.ts';
 import { UserId } from '../domain/user.ts';
@@ -42,13 +46,17 @@ export const adminAuditLogList = operation('admin_audit_log_list', 'GET /v1/audi
   answer: async ({ audit }, { tenant, caller, query: { changes, ...query } }) =>
     (
       await audit.read({ ...query, onlyChanges: changes, tenantNo: tenant.no, onlyTenant: caller.tenantNo !== null })
-    ).map(({ at, id, before, after, ...entry }) => ({
-      at: at.toISOString(),
-      ...entry,
-      resourceId: id,
-      ...(before !== null && { before }),
-      ...(after !== null && { after }),
-    })),
+    ).map(({ at, id, before, after, ...entry }) => {
+      const fields: Fields | undefined = caller.scope === 'all' ? undefined : FIELDS[entry.kind as Kind];
+      const shown = (values: object): Record<string, unknown> => forReaders(fields ?? {}, values);
+      return {
+        at: at.toISOString(),
+        ...entry,
+        resourceId: id,
+        ...(before !== null && { before: shown(before) }),
+        ...(after !== null && { after: shown(after) }),
+      };
+    }),
 });
 
 export const adminRequestsList = operation('admin_requests_list', 'GET /v1/requests', {

@@ -15,6 +15,7 @@ import {
   answerFrom,
   changedFields,
   createdFields,
+  forReaders,
   storedFrom,
   withChanges,
   withDefaults,
@@ -25,7 +26,7 @@ import { Uuid } from '../domain/schemas.ts';
 import { AppError } from '../errors.ts';
 import { Slices } from '../slices.ts';
 import { BULK_BODY_BYTES, bulkItems, deleteEach, type Deletion, refuseAny, Strict } from './bulk.ts';
-import { type Operation, operation } from './operation.ts';
+import { type Caller, type Operation, operation } from './operation.ts';
 
 /** A kind of resource as the admin operations show it. Its schemas and conversions derive from the declaration of its fields. */
 interface AdminResource<K extends Kind> {
@@ -145,11 +146,11 @@ const listOperation = <K extends Kind>(resource: AdminResource<K>): Operation =>
     params: List,
     query: Paging,
     responses: { 200: Type.Array(resource.answer) },
-    answer: async ({ resources, clock }, { tenant, params, query: { skip, limit } }) => {
+    answer: async ({ resources, clock }, { tenant, params, caller, query: { skip, limit } }) => {
       const catalog = await resources.read(tenant.no);
       const at = { catalog, utcDay: epochDay(clock.now()) };
       const all = among(catalog, resource, params.systemId);
-      return all.slice(skip, skip + limit).map((one) => resource.show(one, at));
+      return all.slice(skip, skip + limit).map((one) => shownTo(caller, resource, resource.show(one, at)));
     },
   });
 
@@ -158,14 +159,18 @@ const getOperation = <K extends Kind>(resource: AdminResource<K>): Operation =>
     summary: `Get: one ${resource.noun}`,
     params: One,
     responses: { 200: resource.answer },
-    answer: async ({ resources, clock }, { tenant, params }) => {
+    answer: async ({ resources, clock }, { tenant, params, caller }) => {
       const catalog = await resources.read(tenant.no);
       const all = among(catalog, resource, params.systemId);
       const existing = all.find(({ id }) => id === params.id.toLowerCase());
       if (existing === undefined) throw new AppError('not_found', unknown(resource));
-      return resource.show(existing, { catalog, utcDay: epochDay(clock.now()) });
+      return shownTo(caller, resource, resource.show(existing, { catalog, utcDay: epochDay(clock.now()) }));
     },
   });
+
+/** A resource's answer, as the caller may see it. */
+const shownTo = <K extends Kind>(caller: Caller, { kind }: AdminResource<K>, answer: object): object =>
+  caller.scope === 'all' ? answer : forReaders(FIELDS[kind], answer);
 
 const STRICT =
   'Valid items are created, and `issues` lists the others: 201 if at least one was created, else 200. With `strict=true`, an item that is refused is 422, and nothing is created.';

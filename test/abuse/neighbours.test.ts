@@ -131,6 +131,9 @@ test('each is permitted, and its time is charged to its operation', async () => 
   const measured = cases.map(({ request }) => request.name).filter((name) => name !== 'metrics_event');
   expect(measured.filter((name) => !charged(name, 'loop'))).toEqual([]);
   expect(charged('admin_users_filtered', 'postgres')).toBe(true);
+  // What a worker does later.
+  const changes = ['users_identify', 'users_update', 'users_update_preferences', 'spendings_spend', 'spendings_hold'];
+  expect([...changes, 'rewards_claim'].filter((name) => !charged(name, 'storage'))).toEqual([]);
 });
 
 /** How long a request may hold the event loop without a pause: CPU, in units of parsing a text of 900 KB, about 10 ms. */

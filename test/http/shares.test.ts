@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { callerLimits } from '../../src/http/access/rate-limit.ts';
 import { OverShare, Shares } from '../../src/http/access/shares.ts';
 import { operation, type Caller } from '../../src/operations/operation.ts';
-import { inOwnTurn, nextTurn } from '../../src/turns.ts';
+import { inOwnTurn, nextTurn, noCost } from '../../src/turns.ts';
 import { startServer, USER_KEY } from './server-fixture.ts';
 
 const user = (userId: string, prefix = `app_${userId}`, rateLimit: number | null = null): Caller => ({
@@ -52,6 +52,36 @@ test('a user may use 500 ms at once and a twentieth of the time; a refusal says 
   // However long one request took, the user waits for less than a minute.
   ada.charge(1_000_000);
   expect(retryAfter(() => ada.requireTime())).toBe(50);
+});
+
+test('a user pays for what storing its changes will take, which is not the time of its tenant', () => {
+  const { shares, clock } = sharesAt();
+  const ada = shares.of(user('ada'), 0);
+  const operation = { cost: noCost(), billed: 5 };
+  // 20 KB are charged 4.2 ms each time, so 500 ms are used after 119 changes.
+  for (let n = 0; n < 119; n += 1) ada.bill(operation).wroteState(20_000);
+  expect(operation.cost.storageMs).toBeCloseTo(119 * 4.2);
+  expect(retryAfter(() => ada.requireTime())).toBeNull();
+  for (let n = 0; n < 12; n += 1) ada.bill(operation).wroteState(20_000);
+  expect(retryAfter(() => ada.requireTime())).toBe(2);
+  shares.note(1, clock.ms);
+  shares.note(0, clock.ms);
+  for (let n = 0; n < 1_000; n += 1) ada.bill(operation).wroteState(20_000);
+  expect(shares.isAtOnce(0, clock.ms)).toBe(true);
+  shares.of(ADMIN, 0).bill(operation).wroteState(1_000_000);
+  expect(retryAfter(() => shares.of(ADMIN, 0).requireRoom())).toBeNull();
+});
+
+test('five changes a second of a large state, of 5 ms each, are never refused', () => {
+  const { shares, clock } = sharesAt();
+  const ada = shares.of(user('ada'), 0);
+  for (let n = 0; n < 1_000; n += 1) {
+    expect(retryAfter(() => ada.requireTime())).toBeNull();
+    const bill = ada.bill({ cost: noCost(), billed: 5 });
+    bill.ranFor(5);
+    bill.wroteState(20_000);
+    clock.ms += 200;
+  }
 });
 
 test('the keys of a user share an account; a key with its own limit has its own, in proportion, and without a limit none', () => {

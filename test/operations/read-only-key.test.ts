@@ -72,8 +72,10 @@ beforeAll(async () => {
   readKey = (await ok(admin.post('/v1/admin-api-keys', [{ name: 'reader', access: 'read' }]))).created[0].key;
   const other = (await ok(admin.post('/v1/admin-api-keys', [{ name: 'other' }]))).created[0].key;
   const ofUser = (await ok(admin.post('/v1/application-api-keys', [{ userId: 'ann' }]))).created[0].key;
-  const hook = { name: 'Hook', url: 'https://hooks.example.com/x', events: ['points.changed'] };
+  const url = 'https://hooks.example.com/services/s3cr3t-of-a-path?token=s3cr3t-of-a-query';
+  const hook = { name: 'Hook', url, events: ['points.changed'] };
   const webhook = (await ok(admin.post('/v1/webhooks', [hook]))).created[0];
+  await ok(admin.patch('/v1/webhooks', [{ id: webhook.id, url: `${url}&more=1` }]));
   const rotated = await ok(admin.post(`/v1/webhooks/${webhook.id}/rotate-secret`, {}));
   await ok(
     admin.put('/v1/messages/channel', {
@@ -99,6 +101,8 @@ beforeAll(async () => {
     'other admin key': other.split('.')[1],
     'application key': ofUser.split('.')[1],
     'webhook secret': webhook.secret,
+    "path of a webhook's address": 's3cr3t-of-a-path',
+    "query of a webhook's address": 's3cr3t-of-a-query',
     'new webhook secret': rotated.secret,
     'password of the mail server': SMTP_PASSWORD,
     'token of Expo': EXPO_TOKEN,
@@ -224,6 +228,21 @@ test('everything that it may call changes nothing and shows no secret', async ()
   // What the tenant does not have is not there.
   expect([...answers].filter(([, { status }]) => status < 300).length).toBeGreaterThan(0.8 * READING.length);
   expect([...answers].flatMap(([id, { text }]) => leaks(text).map((what) => `${id}: ${what}`))).toEqual([]);
+});
+
+test("of a webhook's address it sees the host, also in the audit log; a key with full access sees all of it", async () => {
+  const shown = async (key: string | undefined): Promise<unknown[]> => {
+    const get = async (path: string): Promise<any> => (await laurel.admin.send('GET', path, { ...(key && { key }) })).body;
+    const [webhook] = await get('/v1/webhooks');
+    const one = await get(`/v1/webhooks/${webhook.id}`);
+    const entries = await get('/v1/audit-log?kind=webhook');
+    const changed = entries.find((entry: { before?: { url?: string } }) => entry.before?.url !== undefined);
+    return [webhook.url, one.url, changed.before.url, changed.after.url];
+  };
+  const masked = 'https://hooks.example.com/…';
+  expect(await shown(readKey)).toEqual([masked, masked, masked, masked]);
+  const url = 'https://hooks.example.com/services/s3cr3t-of-a-path?token=s3cr3t-of-a-query';
+  expect(await shown(undefined)).toEqual([`${url}&more=1`, `${url}&more=1`, url, `${url}&more=1`]);
 });
 
 test('an assistant with it changes nothing and sees no secret', async () => {

@@ -65,6 +65,8 @@ export interface Field {
   readonly stored?: 'badgeUrl';
   /** Converts a value to its stored form. */
   readonly normalise?: (value: never) => unknown;
+  /** Converts a value of an answer to what keys that may only read see of it. */
+  readonly forReaders?: (value: never) => unknown;
   readonly form?: FormOptions;
 }
 

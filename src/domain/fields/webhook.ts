@@ -7,11 +7,13 @@ export const WEBHOOK = {
   name: NAME,
   url: field(Type.String({ ...ResourceUrl, minLength: 1 }), {
     label: 'URL',
-    description: 'The address that messages are sent to.',
+    description: 'The address that messages are sent to. Keys that may only read see its host, and `/…` for the rest.',
     example: 'https://example.org/hooks',
     required: true,
     // Canonical: a lower-case ASCII host name, numeric addresses in their usual form (`http://0x7f.1` becomes `http://127.0.0.1/`).
     normalise: (url: string) => (URL.canParse(url) ? new URL(url).href : url),
+    // Addresses of many services have a secret in their path.
+    forReaders: hostOf,
     form: { hint: 'Laurel sends messages to this address as POST requests' },
   }),
   events: field(Type.Array(Type.Enum([...WEBHOOK_EVENTS]), { minItems: 1, uniqueItems: true }), {
@@ -43,6 +45,13 @@ export const WEBHOOK = {
     default: true,
   }),
 } as const;
+
+/** An address without its user, path and query. */
+function hostOf(url: string): string {
+  if (!URL.canParse(url)) return '…';
+  const { origin, href } = new URL(url);
+  return href === `${origin}/` ? href : `${origin}/…`;
+}
 
 /** A filter as it is stored: IDs in lower case; `null` if it names no kind. */
 function storedFilter(sent: WebhookFilter): WebhookFilter | null {

@@ -154,3 +154,11 @@ export function answerFrom(fields: Fields, resource: object): Values {
   }
   return answer;
 }
+
+/** Fields of an answer as keys see them that may only read. */
+export function forReaders(fields: Fields, answer: object): Values {
+  const shown: Values = { ...answer };
+  for (const [name, { forReaders: convert }] of Object.entries(fields))
+    if (convert !== undefined && name in shown) shown[name] = convert(shown[name] as never);
+  return shown;
+}

@@ -9,7 +9,7 @@ import type { Plan } from '../../rules/plan.ts';
 import type { Refusal } from '../../rules/refusal.ts';
 import { decodeUser, encodeUser } from '../../rules/user-codec.ts';
 import { newUser, type User } from '../../rules/user.ts';
-import { inOwnTurn } from '../../turns.ts';
+import { currentBill, inOwnTurn } from '../../turns.ts';
 import type { IdempotencyDigest } from '../ids.ts';
 import type { Scripts } from '../scripts.ts';
 import { type Block, countsOf, type Effects, type KeyUse, mapPart } from './block.ts';
@@ -61,6 +61,7 @@ export async function changeUser<R extends object>(
   const [{ change, earlier }] = changed as [(typeof changed)[number]];
   // What the user was a moment ago may not be on the replicas yet.
   if (change.block === null) await scripts.replicated(part.shard);
+  else currentBill()?.wroteState(change.packed?.length ?? 0);
   return earlier === null ? change : { ...change, reply: earlier[0] as HappenedRecord };
 }
 

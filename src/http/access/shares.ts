@@ -105,7 +105,9 @@ export class Account {
   /** The bill of a request. */
   bill(operation: Charged): Bill {
     operation.billed += 1;
-    return new Bill(this.lane, operation.cost, operation.billed > FREE ? this.charge : () => undefined);
+    return operation.billed > FREE
+      ? new Bill(this.lane, operation.cost, this.charge, this.chargeUser)
+      : new Bill(this.lane, operation.cost, () => undefined);
   }
 
   readonly charge = (ms: number): void => {
@@ -113,6 +115,9 @@ export class Account {
     this.payer?.charge(ms, nowMs);
     this.tenant.payer.charge(ms, nowMs);
   };
+
+  /** Charges the user alone: for what others do not wait for in this process, but in workers and Postgres. */
+  readonly chargeUser = (ms: number): void => this.payer?.charge(ms, this.nowMs());
 
   /** Throws 429 if the user has used up its share. */
   requireTime(): void {

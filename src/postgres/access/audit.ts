@@ -3,6 +3,7 @@ import type { Clock } from '../../clock.ts';
 import type { AuditAction, AuditKind } from '../../domain/administration/audit.ts';
 import type { Author } from '../../domain/administration/author.ts';
 import type { Log } from '../../telemetry/log.ts';
+import { groupedBy } from '../../grouped.ts';
 import { storableJson, storableText } from '../storable-json.ts';
 
 /** Actions that change nothing. What an assistant's call changes has an entry of its own. */
@@ -80,6 +81,39 @@ async function writeRows(client: Pool | PoolClient, rows: readonly Row[]): Promi
   );
 }
 
+/** Entries of a key a minute about the same kind of action that are kept one by one, if the action changes nothing. */
+const MOST_SINGLE = 60;
+const A_MINUTE_MS = 60_000;
+
+/**
+ * Records sign-ins and actions that change nothing. Beyond 60 a minute of one key, further ones are one entry with their number, so that
+ * the holder of a key without a rate limit cannot fill the log.
+ */
+export async function writeRepeatable(client: Pool | PoolClient, records: readonly AuditRecord[]): Promise<void> {
+  const rows = records.flatMap(({ entries, ...of }) => entries.map((entry) => ({ ...of, ...entry })));
+  const alike = groupedBy(rows, ({ tenantNo, by, action, kind }) => JSON.stringify([tenantNo, by.who, action, kind]));
+  for (const group of alike.values()) {
+    const { tenantNo, by, action, kind, nowMs } = group[0]!;
+    const { rows: found } = await client.query<{ entries: number; merged: string | null }>(
+      `SELECT count(*)::int AS entries, max(no) FILTER (WHERE after ? 'count') AS merged
+         FROM audit_log
+        WHERE at > to_timestamp($1 / 1000.0) AND who = $2 AND action = $3 AND kind = $4 AND tenant_no IS NOT DISTINCT FROM $5`,
+      [nowMs - A_MINUTE_MS, by.who, action, kind, tenantNo],
+    );
+    const { entries, merged } = found[0]!;
+    const single = group.slice(0, Math.max(0, MOST_SINGLE - entries));
+    await writeRows(client, single);
+    const count = group.length - single.length;
+    if (count === 0) continue;
+    if (merged === null) await writeRows(client, [{ tenantNo, by: { who: by.who }, action, kind, nowMs, after: { count } }]);
+    else
+      await client.query(
+        `UPDATE audit_log SET after = jsonb_build_object('count', (after ->> 'count')::int + $2) WHERE no = $1`,
+        [merged, count],
+      );
+  }
+}
+
 /** Records actions outside Postgres, with the time of this call. */
 export type RecordAudit = (record: Omit<AuditRecord, 'nowMs' | 'version'>) => Promise<void>;
 
@@ -124,11 +158,19 @@ export class AuditTrail {
   }
 
   private async write(): Promise<void> {
-    const records = this.waiting;
+    let records = this.waiting;
     if (records.length === 0) return;
     this.waiting = [];
     try {
-      await writeAudit(this.pool, records);
+      const isRepeatable = ({ entries }: AuditRecord): boolean =>
+        entries.every(({ action }) => WITHOUT_CHANGE.includes(action));
+      await writeAudit(
+        this.pool,
+        records.filter((record) => !isRepeatable(record)),
+      );
+      // Those that are written stay so if this fails.
+      records = records.filter(isRepeatable);
+      await writeRepeatable(this.pool, records);
     } catch (error) {
       await this.failed(records, error);
     }
@@ -257,8 +299,6 @@ function add(counts: Map<string, number>, name: string): void {
   const counted = counts.has(name) || counts.size < NAMED ? name : OTHERS;
   counts.set(counted, (counts.get(counted) ?? 0) + 1);
 }
-
-const A_MINUTE_MS = 60_000;
 
 /**
  * Counts refused keys and records them in the audit log: at most one entry per minute and reason from each process, with at

@@ -5,7 +5,7 @@ import { type Author, parseApiKey } from '../../domain/administration/author.ts'
 import { type Announce, countRevision } from '../revisions.ts';
 import { transaction } from '../transaction.ts';
 import { CAN_CREATE_KEYS, GatheredLookup, keyHash, keyLookup, type KeyRecord } from './keys.ts';
-import { writeAudit } from './audit.ts';
+import { writeRepeatable } from './audit.ts';
 
 interface NewSession {
   /** Secret in the cookie. Only its hash is stored. */
@@ -112,7 +112,7 @@ export class Sessions {
 
   private note(client: PoolClient, action: 'create' | 'delete', by: Author, prefix: string): Promise<void> {
     const entries = [{ action, kind: 'session' as const, name: prefix }];
-    return writeAudit(client, { tenantNo: null, nowMs: this.clock.now(), by: { ...by, who: prefix }, entries });
+    return writeRepeatable(client, [{ tenantNo: null, nowMs: this.clock.now(), by: { ...by, who: prefix }, entries }]);
   }
 }
 

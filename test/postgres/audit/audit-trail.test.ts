@@ -33,6 +33,35 @@ test('a record is stored when its promise resolves; concurrent ones keep their o
   expect((await names()).slice(1)).toEqual(Array.from({ length: 50 }, (_, n) => String(n)));
 });
 
+test('beyond 60 a minute, exports of a key are counted in one entry; changes, and exports of other keys, are not', async () => {
+  const trail = new AuditTrail(database.pool, clock, log);
+  const exported = (userId: string, who = BY.who) => ({
+    tenantNo: 0,
+    by: { ...BY, who },
+    entries: [{ action: 'export', kind: 'user', userId } as const],
+  });
+  await trail.record(exported('first'));
+  await Promise.all(Array.from({ length: 70 }, (_, n) => trail.record(exported(`u${n}`))));
+  await Promise.all(Array.from({ length: 70 }, () => trail.record(batch('change'))));
+  await trail.record(exported('other', 'adm_other'));
+  await trail.record(exported('last'));
+  const read = async (): Promise<unknown[]> =>
+    (
+      await database.pool.query(
+        `SELECT who, action, count(*)::int AS entries, max((after ->> 'count')::int) AS further FROM audit_log GROUP BY 1, 2 ORDER BY 1, 2`,
+      )
+    ).rows;
+  expect(await read()).toEqual([
+    { who: 'adm_other', action: 'export', entries: 1, further: null },
+    { who: 'adm_test', action: 'create', entries: 70, further: null },
+    { who: 'adm_test', action: 'export', entries: 61, further: 12 },
+  ]);
+  clock.set(clock.now() + 60_000);
+  await trail.record(exported('a minute later'));
+  expect((await read()).at(-1)).toEqual({ who: 'adm_test', action: 'export', entries: 62, further: 12 });
+  expect(errors).toEqual([]);
+});
+
 test('leaves out and reports one that Postgres refuses, and stores the others', async () => {
   const trail = new AuditTrail(database.pool, clock, log);
   const first = trail.record(batch('before'));
