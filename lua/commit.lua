@@ -206,14 +206,15 @@ local function add_together(key, of_key)
   for n = 1, #fields do
     local field, value = fields[n], tonumber(values[n] or 0)
     local sum = value + of_key[field]
-    if math.max(math.abs(value), math.abs(sum)) >= MOST_EXACT then
+    if value >= MOST_EXACT or value <= -MOST_EXACT or sum >= MOST_EXACT or sum <= -MOST_EXACT then
       large = large or {}
       large[field] = of_key[field]
     elseif sum == 0 then
       gone = gone or {}
       gone[#gone + 1] = field
     else
-      set[#set + 1], set[#set + 2] = field, text_of(sum)
+      local last = #set
+      set[last + 1], set[last + 2] = field, texts[sum] or text_of(sum)
     end
   end
   if #set > 0 then
@@ -303,7 +304,8 @@ end
 local function main()
   local tenant_no, retry_position, is_wide, block_count, order, step = cmsgpack.unpack(ARGV[COMMIT_ARG.call])
   local outbox, users = KEYS[COMMIT_KEY.outbox], COMMIT_KEY.users - 1
-  local replies = {}
+  -- With room for one block.
+  local replies, blocks, first_args = { nil, nil }, { nil }, { nil }
   tenant = nil
   -- All blocks are written or none, without a step.
   local together = step == true
@@ -321,7 +323,7 @@ local function main()
 
   -- 1. Check. `blocks`: the words of each block to write; false for others.
   local states = block_count > 0 and redis.call('MGET', unpack(KEYS, users + 1, users + block_count)) or {}
-  local all_hold, arg, blocks, first_args = true, COMMIT_ARG.bytes, {}, {}
+  local all_hold, arg = true, COMMIT_ARG.bytes
   for n = 1, block_count do
     local words, expected = words_of(ARGV[arg]), ARGV[arg + BLOCK_BYTES.expected]
     local reply = retried and earlier_records(words, retried)
@@ -344,7 +346,6 @@ local function main()
   -- 2. Write.
   local unheard = step and not are_ranks_listened(KEYS[step[STEP_PART.listened]], tenant_no)
   local moving = { keys = KEYS, unheard = unheard, is_wide = is_wide, scores = {}, thresholds = {} }
-  -- With room for one user.
   local changed, of_users = { nil, nil }, { nil, nil, nil, nil }
   local counts, records, deleted = {}, { nil, nil, nil }, nil
   for n = 1, block_count do

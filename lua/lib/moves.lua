@@ -5,35 +5,41 @@
 -- is read once per call and leaderboard, as long as nobody passes it. A user who stays below it does not affect what is known to the
 -- rest of the call, so such scores are written together at the end.
 
--- A function of a value whose latest results are remembered, because most values of leaderboards recur.
+-- Remembers results of a function of one value, because most values of leaderboards recur. Returns: the known results by value, and the
+-- function for the others.
 local function remembered(make)
   local MOST_RESULTS = 4096
   local results, count = {}, 0
 
-  return function(value)
-    local result = results[value]
-    if not result then
+  return results,
+    function(value)
       if count == MOST_RESULTS then
-        results, count = {}, 0
+        for known in pairs(results) do
+          results[known] = nil
+        end
+        count = 0
       end
-      result = make(value)
+      local result = make(value)
       results[value], count = result, count + 1
+      return result
     end
-    return result
-  end
 end
 
 -- The shortest text with at most 17 digits for a number, which redis.call would produce with 2,000 instructions.
-local text_of = remembered(function(number)
+local texts, make_text = remembered(function(number)
   return string.format('%.17g', number)
 end)
 
--- The lower end of a range of scores above a score.
-local above = remembered(function(score)
+local function text_of(number)
+  return texts[number] or make_text(number)
+end
+
+-- The lower end of the range of scores above a score.
+local ranges_above, range_above = remembered(function(score)
   return '(' .. text_of(score)
 end)
 
-local packed_of = remembered(function(value)
+local packed, pack = remembered(function(value)
   return cmsgpack.pack(value)
 end)
 
@@ -101,7 +107,8 @@ local function rank_of(set, score, member, floor, max, lowest)
     return NO_RANK.off
   end
   -- A member that is missing, after a fault, counts as the first of its score.
-  local higher = member and redis.call('ZREVRANK', set, member) or redis.call('ZCOUNT', set, above(score), '+inf')
+  local higher = member and redis.call('ZREVRANK', set, member)
+    or redis.call('ZCOUNT', set, ranges_above[score] or range_above(score), '+inf')
   return (max and 1 + higher > max) and NO_RANK.off or 1 + higher
 end
 
@@ -146,13 +153,14 @@ local function rank_move(words, at, more, moving)
     end
     rank = rank_of(set, score, tied and words[more + MORE.member], floor, max, threshold)
   end
+  local board, run_day, group = words[at + MOVE.board], words[at + MOVE.runDay], words[at + MOVE.group]
   return header
-    .. packed_of(words[at + MOVE.board])
-    .. packed_of(words[at + MOVE.runDay])
-    .. packed_of(words[at + MOVE.group])
-    .. packed_of(previous)
-    .. packed_of(rank)
-    .. packed_of(threshold)
+    .. (packed[board] or pack(board))
+    .. (packed[run_day] or pack(run_day))
+    .. (packed[group] or pack(group))
+    .. (packed[previous] or pack(previous))
+    .. (packed[rank] or pack(rank))
+    .. (packed[threshold] or pack(threshold))
     .. scores
 end
 
@@ -171,7 +179,7 @@ end
 -- For a record that has none.
 local NO_BOARDS = '\194'
 
-local list_header = remembered(function(size)
+local list_headers, list_header = remembered(function(size)
   return size < 16 and string.char(144 + size) or '\220' .. string.char(math.floor(size / 256), size % 256)
 end)
 
@@ -204,7 +212,7 @@ local function write_moves(words, at, moving)
     end
     move = more and more + MORE.size or move + MOVE.size
   end
-  return list_header(count) .. ranked, move
+  return (list_headers[count] or list_header(count)) .. ranked, move
 end
 
 -- Times at which scores were reached (microseconds) never go back within a run of a leaderboard. The last one is lost when the functions

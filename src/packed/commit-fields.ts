@@ -1,7 +1,10 @@
 /** Names of the positions in the arguments of `lua/read.lua` and `lua/commit.lua`. */
 
-/** Keys of `read`; then the users' keys, then the wide bucket of each idempotency key. */
-export const READ_KEY = { counters: 0, oldKeys: 1, quarantine: 2, users: 3 } as const;
+/** Keys of `read`; then the users' keys. */
+export const READ_KEY = { counters: 0, users: 1 } as const;
+
+/** Keys of `read` after that of the last user, if there are arguments; then the wide bucket of each idempotency key. */
+export const AFTER_USERS = { oldKeys: 1, quarantine: 2, buckets: 3 } as const;
 
 /** Then two words for each idempotency key. */
 export const READ_ARG = { users: 0, quarantinedCount: 1, quarantined: 2 } as const;

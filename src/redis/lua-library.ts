@@ -98,6 +98,7 @@ const CONSTANTS: Readonly<Record<string, Shape>> = {
   HANDED: call.HANDED,
   ANNOUNCED: call.ANNOUNCED,
   USED,
+  AFTER_USERS: commit.AFTER_USERS,
   MOVE: commit.MOVE,
   MORE: commit.MORE,
   ASKED_KEY: commit.ASKED_KEY,

@@ -261,7 +261,7 @@ async function readInto(
 async function readUsers(calls: Calls, part: TenantPart, subjects: readonly AnySubject[]): Promise<ReadUser[]> {
   // A step whose events were all refused before, or applied before Redis was reset, has only its progress.
   if (subjects.length === 0) return [];
-  const keys = [countersKey(part), oldKeysKey(part), quarantineKey(part)];
+  const keys = [countersKey(part)];
   const buckets: string[] = [];
   const asked: (string | number)[] = [];
   const guarded = subjects.filter(({ isGuarded }) => isGuarded).map(({ userId }) => userId);
@@ -272,9 +272,13 @@ async function readUsers(calls: Calls, part: TenantPart, subjects: readonly AnyS
       asked.push(at + 1, field);
     }
   }
-  // In the order of READ_ARG.
-  const args = [subjects.length, guarded.length, ...guarded, ...asked];
-  const [generation, total, ...rest] = await calls.read({ keys: [...keys, ...buckets], args });
+  const args: (string | number)[] = [];
+  if (asked.length > 0 || guarded.length > 0) {
+    // In the order of AFTER_USERS and READ_ARG.
+    keys.push(oldKeysKey(part), quarantineKey(part), ...buckets);
+    args.push(subjects.length, guarded.length, ...guarded, ...asked);
+  }
+  const [generation, total, ...rest] = await calls.read({ keys, args });
   const ofNewUsers = generation!.toString('latin1');
   const states = rest.splice(0, subjects.length);
   const quarantined = rest.splice(0, guarded.length);
