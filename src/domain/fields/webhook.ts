@@ -12,7 +12,7 @@ export const WEBHOOK = {
     required: true,
     // Canonical: a lower-case ASCII host name, numeric addresses in their usual form (`http://0x7f.1` becomes `http://127.0.0.1/`).
     normalise: (url: string) => (URL.canParse(url) ? new URL(url).href : url),
-    form: { hint: 'Laurel sends messages to this address as POST requests' },
+    form: { hint: 'Begins with https:// (or http://). Laurel sends messages to this address as POST requests' },
   }),
   events: field(Type.Array(Type.Enum([...WEBHOOK_EVENTS]), { minItems: 1, uniqueItems: true }), {
     label: 'Events',
