@@ -68,7 +68,18 @@ function addReverse(events: Command): void {
     });
 }
 
-const REVERSALS_HEAD = ['EVENT', 'STATUS', 'USER', 'METRIC', 'VALUE', 'TOTAL', 'STREAK', 'POINTS', 'ACHIEVEMENTS'];
+const REVERSALS_HEAD = [
+  'EVENT',
+  'STATUS',
+  'USER',
+  'METRIC',
+  'VALUE',
+  'TOTAL',
+  'STREAK',
+  'POINTS',
+  'ACHIEVEMENTS',
+  'LEADERBOARDS',
+];
 
 function reversalsText({ reversals, issues }: ReversedEvents): string {
   const dry = reversals.some(({ dryRun }) => dryRun)
@@ -92,6 +103,9 @@ const reversalRow = (reversal: EventReversal): (string | number | null)[] => [
     ...reversal.revokedAchievements.map((key) => `-${key}`),
     ...reversal.restoredAchievements.map((key) => `+${key}`),
   ].join(' '),
+  reversal.leaderboards
+    .map(({ leaderboardKey, previousValue, value }) => `${leaderboardKey} ${previousValue ?? '-'} → ${value ?? '-'}`)
+    .join(' '),
 ];
 
 const finalRunsText = ({ eventId, finalRuns }: EventReversal): string[] =>

@@ -5,7 +5,8 @@ import type { AnalyticsMetrics } from '../domain/analytics-responses.ts';
 import type { Reward } from '../domain/catalog.ts';
 import { DAY_MS, dateOf, dayOf, epochDay } from '../domain/periods.ts';
 import { boardStatus } from '../domain/runs.ts';
-import { claimCounts, nthNewestClaims } from '../postgres/rewards.ts';
+import { counted } from '../domain/words.ts';
+import { claimCounts, countWaitingClaims, nthNewestClaims } from '../postgres/rewards.ts';
 import { names, placeOf } from './finding.ts';
 
 /** Findings that compare two weeks, or look a week ahead: unusual numbers of events, rewards and leaderboards that run out. */
@@ -18,6 +19,9 @@ const ROSE_TO = 3;
 /** Claims that give the rate at which a reward is claimed: no fewer, no more. */
 const LEAST_CLAIMS = 5;
 const MOST_CLAIMS = 100;
+/** A claim that nobody has delivered for so long waits. Of the newest claims so many are looked at. */
+const WAITING_AFTER_MS = 3 * DAY_MS;
+const MOST_WAITING = 1_000;
 /** Rewards whose rate is read. */
 const MOST_REWARDS = 100;
 
@@ -69,6 +73,21 @@ export const rewardsRunningOut = ({ runningOut }: Stocks): Finding | null =>
         text: `If users go on claiming at this rate, nothing will be left of ${names(runningOut)} within a week.`,
         advice: 'Raise the stock in time, or prepare another reward.',
         screen: placeOf('/rewards', runningOut),
+      };
+
+/** The claims that wait to be delivered; 0 without rewards. */
+export const waitingClaims = (pool: Pool, { catalog: { tenantNo, rewards } }: CompiledCatalog, nowMs: number) =>
+  rewards.length === 0
+    ? 0
+    : countWaitingClaims(pool, tenantNo, { beforeMs: nowMs - WAITING_AFTER_MS, most: MOST_WAITING });
+
+export const claimsWaiting = (waiting: number): Finding | null =>
+  waiting === 0
+    ? null
+    : {
+        text: `${counted(waiting, 'claim')} of rewards ${waiting === 1 ? 'has' : 'have'} waited for more than 3 days.`,
+        advice: 'Deliver and fulfil them, or cancel them, which gives the points back. Your server can do both, too.',
+        screen: '/rewards',
       };
 
 /** The range of the last 7 whole days, by UTC. */

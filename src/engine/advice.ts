@@ -17,6 +17,7 @@ import type { RecentRequest, RecentRequests } from '../redis/recent-requests.ts'
 import { emailsWithoutAddresses, messagesNeverDue, type Reach, usersWithoutZone } from './advice-reach.ts';
 import { refusedEvents } from './advice-refusals.ts';
 import {
+  claimsWaiting,
   eventsFell,
   eventsRose,
   lastWeek,
@@ -25,6 +26,7 @@ import {
   type Stocks,
   stocksOf,
   type Trends,
+  waitingClaims,
 } from './advice-trends.ts';
 import type { AnalyticsReads } from './analytics/analytics-reads.ts';
 import { names, placeOf } from './finding.ts';
@@ -58,6 +60,8 @@ interface Facts extends Trends, Reach {
   points: AnalyticsPoints['systems'];
   channels: OwnChannels;
   stocks: Stocks;
+  /** Claims that nobody has delivered for days. */
+  waiting: number;
   emptyBoards: readonly Leaderboard[];
   requests: readonly RecentRequest[];
   /** Names of the admin keys that were never used; empty for a key of one tenant. */
@@ -73,7 +77,7 @@ export function createAdvice({ redis, pool, clock, analytics, recentRequests }: 
     const { catalog } = compiled;
     const { tenantNo } = catalog;
     const nowMs = clock.now();
-    const [metrics, weeks, achievements, points, channels, stocks, emptyBoards, requests, unusedKeys] =
+    const [metrics, weeks, achievements, points, channels, stocks, waiting, emptyBoards, requests, unusedKeys] =
       await Promise.all([
         analytics.metrics(compiled, { days: false }),
         analytics.metrics(compiled, { ...lastWeek(nowMs), days: false }),
@@ -81,6 +85,7 @@ export function createAdvice({ redis, pool, clock, analytics, recentRequests }: 
         analytics.points(compiled, {}),
         ownEnabledChannels(pool, tenantNo),
         stocksOf(pool, compiled, nowMs),
+        waitingClaims(pool, compiled, nowMs),
         emptyBoardsOf(redis, compiled, nowMs),
         recentRequests.read(tenantNo, { limit: MOST_REQUESTS, nowMs: systemClock.now() }),
         ofAll ? unusedAdminKeys(pool, nowMs - UNUSED_KEYS_AFTER_MS) : [],
@@ -98,6 +103,7 @@ export function createAdvice({ redis, pool, clock, analytics, recentRequests }: 
       known,
       channels,
       stocks,
+      waiting,
       emptyBoards,
       requests,
       unusedKeys,
@@ -191,6 +197,7 @@ const FINDINGS: Readonly<Record<AdviceCode, (facts: Facts) => Finding | null>> =
           advice: 'Raise the stock, or make the reward inactive.',
           screen: placeOf('/rewards', soldOut),
         },
+  claims_waiting: ({ waiting }) => claimsWaiting(waiting),
   achievements_of_nobody: (facts) => {
     const unreached = judged(facts).filter(({ holders }) => holders === 0);
     if (unreached.length === 0) return null;

@@ -77,7 +77,7 @@ describe.skipIf(!hasBrowser)('the forms of the console', () => {
 
     const achievement = await form('/achievements', 'achievement');
     await achievement.getByLabel('Name', { exact: true }).fill('Thousand');
-    await achievement.getByLabel('Key', { exact: true }).fill('thousand');
+    await expect.poll(() => achievement.getByLabel('Key', { exact: true }).inputValue()).toBe('thousand');
     await achievement.getByLabel('Metric', { exact: true }).selectOption({ label: 'Flashcards flipped' });
     await achievement.getByLabel('Total that completes it').fill('1000');
     const first = (await laurel.admin.get('/v1/achievements')).body[0];
@@ -119,6 +119,9 @@ describe.skipIf(!hasBrowser)('the forms of the console', () => {
 
     const webhook = await form('/webhooks', 'webhook');
     await webhook.getByLabel('Name', { exact: true }).fill('Only flips');
+    await webhook.getByLabel('URL').fill('example.org/hooks');
+    await webhook.getByLabel('URL').blur();
+    await webhook.getByText('Enter an address that begins with https:// or http://.').waitFor();
     await webhook.getByLabel('URL').fill('https://example.org/hooks');
     await webhook.getByLabel('achievement.completed').check();
     await webhook

@@ -1,6 +1,6 @@
 // Made by generate.mjs; do not edit.
-// d6a3e0febcb9478de14c7120a3466bb18b193bcaf2ef8368d52a878af24ae7e3
-// 0fdd8b0dee7ce5b7b85c5a3c1507cbc94284112775681544aa485ee53d6a93cc
+// 7ddfa00452b2a13528a68532fdbcd44426b45f238632ab143e3c9b420ca5f516
+// 448d402ebf12660642837180915cdb7598c02b0fec037f9957b0d0c3e220a523
 
 export interface EventRequest {
   /** The user. Fields that are sent replace the stored ones, the others stay. */
@@ -296,7 +296,7 @@ export interface EventLeaderboard {
   pointsSystemName?: string;
   /** Description of the leaderboard for users; null: none. */
   description: string | null;
-  /** First day of the leaderboard. */
+  /** First day of the run. */
   start: string;
   /** Last day of the leaderboard; null: it has none. */
   end: string | null;
@@ -939,7 +939,7 @@ export interface WrappedLeaderboard {
   pointsSystemName?: string;
   /** Description of the leaderboard for users; null: none. */
   description: string | null;
-  /** First day of the leaderboard. */
+  /** First day of the run. */
   start: string;
   /** Last day of the leaderboard; null: it has none. */
   end: string | null;

@@ -90,11 +90,7 @@ export function FieldsForm({ fields, item, save: saveValues, done, preview, anal
     const key = fields.find((field) => field.name === 'key');
     // The key follows the name until the user edits it.
     const follows =
-      name === 'name' &&
-      item === null &&
-      key !== undefined &&
-      isRequired(key, values) &&
-      (values['key'] ?? '') === keyOf(values['name']);
+      name === 'name' && item === null && key !== undefined && (values['key'] ?? '') === keyOf(values['name']);
     setEdits({ ...edits, [name]: value, ...(follows && { key: keyOf(value) }) });
   };
   const submit = (): void => {

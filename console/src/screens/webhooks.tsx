@@ -48,6 +48,11 @@ const HEADER: Partial<Field> = {
   below: (value) => <SignatureSnippet header={value} />,
 };
 
+const URL_FIELD: Partial<Field> = {
+  check: (value) =>
+    /^https?:\/\/[^/]/i.test(String(value)) ? null : 'Enter an address that begins with https:// or http://.',
+};
+
 export function Webhooks() {
   const [secret, setSecret] = useState<string | null>(null);
   return (
@@ -57,7 +62,7 @@ export function Webhooks() {
         nameOf={({ name }) => name}
         query={webhooksQuery}
         columns={COLUMNS}
-        fields={useForm('webhook', { header: HEADER })}
+        fields={useForm('webhook', { header: HEADER, url: URL_FIELD })}
         create={(item) => admin.POST('/v1/webhooks', { params: { query: { strict: true } }, body: [item] })}
         update={(item) => admin.PATCH('/v1/webhooks', { body: [item] })}
         remove={(id) => admin.DELETE('/v1/webhooks', { params: { query: { ids: [id] } } })}

@@ -14,6 +14,7 @@ export const ADVICE_CODES = [
   'users_without_zone',
   'rewards_run_out',
   'rewards_sold_out',
+  'claims_waiting',
   'achievements_of_nobody',
   'achievements_of_everybody',
   'leaderboards_end',

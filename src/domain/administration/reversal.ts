@@ -14,6 +14,15 @@ const ReversedPoints = Type.Object({
   shortfall: Type.Integer(),
 });
 
+/** A score in an open run. */
+const ChangedScore = Type.Object({
+  leaderboardKey: Type.String(),
+  start: LocalDate,
+  /** `null`: not on the leaderboard. */
+  previousValue: Nullable(Type.Number()),
+  value: Nullable(Type.Number()),
+});
+
 /** A final run, which keeps its result although the user would have another rank without the event. */
 export const UnchangedRun = Type.Object({
   leaderboardKey: Type.String(),
@@ -50,6 +59,7 @@ export const EventReversal = Type.Object({
   /** Keys of achievements, or IDs if they have no key. */
   revokedAchievements: Type.Array(Type.String()),
   restoredAchievements: Type.Array(Type.String()),
+  leaderboards: Type.Array(ChangedScore),
   /** Of a reversed event only. */
   finalRuns: Type.Array(UnchangedRun),
 });

@@ -14,7 +14,7 @@ export const WEBHOOK = {
     normalise: (url: string) => (URL.canParse(url) ? new URL(url).href : url),
     // Addresses of many services have a secret in their path.
     forReaders: hostOf,
-    form: { hint: 'Laurel sends messages to this address as POST requests' },
+    form: { hint: 'Begins with https:// (or http://). Laurel sends messages to this address as POST requests' },
   }),
   events: field(Type.Array(Type.Enum([...WEBHOOK_EVENTS]), { minItems: 1, uniqueItems: true }), {
     label: 'Events',

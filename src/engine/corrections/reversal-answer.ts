@@ -1,6 +1,8 @@
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { EventReversal } from '../../domain/administration/reversal.ts';
 import { decimalNumber } from '../../domain/decimal.ts';
+import { turned } from '../../domain/leaderboard.ts';
+import { dateOf } from '../../domain/periods.ts';
 import { uuidText } from '../../domain/schemas.ts';
 import {
   COMPLETED,
@@ -13,10 +15,11 @@ import {
 import type { HappenedRecord, PackedCompletion } from '../../packed/record.ts';
 import { decimalOf } from '../../packed/state.ts';
 import type { StoredEvent, StoredReversal } from '../../postgres/corrections/reversals.ts';
+import type { ScoreChange } from '../../rules/leaderboards.ts';
 
 export function reversalAnswer(
   compiled: CompiledCatalog,
-  record: HappenedRecord,
+  { record, scores }: { record: HappenedRecord; scores: readonly ScoreChange[] },
   { dryRun, finalRuns }: Pick<EventReversal, 'dryRun' | 'finalRuns'>,
 ): EventReversal {
   const reversal = record[RECORD.reversal]!;
@@ -47,6 +50,7 @@ export function reversalAnswer(
     points,
     revokedAchievements: achievementKeys(compiled, reversal[REVERSAL.revoked]),
     restoredAchievements: achievementKeys(compiled, reversal[REVERSAL.restored]),
+    leaderboards: changedScores(compiled, scores),
     finalRuns,
   };
 }
@@ -69,8 +73,25 @@ export function unchangedReversal(
     points: [],
     revokedAchievements: [],
     restoredAchievements: [],
+    leaderboards: [],
     finalRuns: [],
   };
+}
+
+/** The scores before and after, without those that end as they began. */
+function changedScores(compiled: CompiledCatalog, scores: readonly ScoreChange[]): EventReversal['leaderboards'] {
+  const changed = new Map<string, EventReversal['leaderboards'][number]>();
+  for (const { board, runDay, oldScore, score } of scores) {
+    const leaderboard = compiled.leaderboardsByNo.get(board.no);
+    if (leaderboard === undefined) continue;
+    const valueOf = (one: number): number | null => (one <= (board.floor ?? 0) ? null : turned(leaderboard, one));
+    const place = `${board.no}:${runDay}`;
+    const earlier = changed.get(place);
+    const previousValue = earlier === undefined ? valueOf(oldScore) : earlier.previousValue;
+    const run = { leaderboardKey: leaderboard.key, start: dateOf(runDay) };
+    changed.set(place, { ...run, previousValue, value: valueOf(score) });
+  }
+  return [...changed.values()].filter(({ previousValue, value }) => previousValue !== value);
 }
 
 const achievementKeys = (compiled: CompiledCatalog, completions: readonly PackedCompletion[]): string[] =>

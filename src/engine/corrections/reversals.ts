@@ -27,6 +27,7 @@ import { inSnapshot, transaction } from '../../postgres/transaction.ts';
 import type { TenantPart } from '../../redis/keys.ts';
 import { reversalRecord } from '../../rules/record.ts';
 import { isRefusal } from '../../rules/refusal.ts';
+import type { ScoreChange } from '../../rules/leaderboards.ts';
 import { type Reversal, reverse } from '../../rules/reversal.ts';
 import { replayStreaks } from '../../rules/streak-replay.ts';
 import { decodeUser } from '../../rules/user-codec.ts';
@@ -105,9 +106,9 @@ export function createReversals({ pool, recordAudit, clock, persisted, scripts, 
       const planned = { ...outcome.planned, replay, tz: user.zone, scores, nowMs };
       const reversal = reversalOf(compiled, planned);
       const finalRuns = planned.voids ? await finalRunsWithout(pool, compiled, correctionOf(compiled, planned)) : [];
-      const record = await make(compiled, userId, { reversal, expected: packed!, dryRun: request.dryRun });
-      if (record === null) continue;
-      const answer = reversalAnswer(compiled, record, { dryRun: request.dryRun, finalRuns });
+      const made = await make(compiled, userId, { reversal, expected: packed!, dryRun: request.dryRun });
+      if (made === null) continue;
+      const answer = reversalAnswer(compiled, made, { dryRun: request.dryRun, finalRuns });
       if (!request.dryRun) audit(tenantNo, answer, userId, by);
       return answer;
     }
@@ -119,7 +120,8 @@ export function createReversals({ pool, recordAudit, clock, persisted, scripts, 
     compiled: CompiledCatalog,
     userId: string,
     { reversal, expected, dryRun }: { reversal: Reversal; expected: Buffer; dryRun: boolean },
-  ): Promise<HappenedRecord | null> {
+  ): Promise<{ record: HappenedRecord; scores: readonly ScoreChange[] } | null> {
+    let scores: readonly ScoreChange[] = [];
     const nowMs = clock.now();
     const { plan } = compiled.userPlan(epochDay(nowMs));
     const id = eventId(nowMs);
@@ -129,15 +131,16 @@ export function createReversals({ pool, recordAudit, clock, persisted, scripts, 
       const user = decodeUser(read.packed);
       const outcome = reverse(user, reversal, plan, nowMs);
       if (isRefusal(outcome)) return refused(read, outcome);
+      scores = outcome.scores;
       const record = reversalRecord(user, reversal, outcome, { plan, nowMs, id, userId });
       if (dryRun) return unwritten(read, record);
-      const { ledgers, completions, scores } = outcome;
-      return written(user, read, { part, record, effects: { ledgers, completions, scores } });
+      const { ledgers, completions } = outcome;
+      return written(user, read, { part, record, effects: { ledgers, completions, scores: outcome.scores } });
     };
     const change = { userId, compute };
     const changed = await changeUser(scripts, compiled.catalog.tenantNo, change, { isStored: () => isStored(id) });
     if (changed === null || changed.reply[kindField] === REFUSAL.outdated) return null;
-    return unlessRefused(compiled, changed.reply, [KIND.reversal]);
+    return { record: unlessRefused(compiled, changed.reply, [KIND.reversal]), scores };
   }
 
   /** An event, and the ID of its original event: its own, unless it is a reversal. */

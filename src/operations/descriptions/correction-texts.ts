@@ -5,6 +5,10 @@ export const CORRECTION_TEXTS: Readonly<Record<string, string>> = {
   eventIds: 'IDs of the events or reversals to reverse.',
   idempotencyKeys: 'Idempotency keys of the user’s events.',
   reversals: 'Result for each event.',
+  leaderboards: 'The user’s scores that change, in open runs. Ranks change with them.',
+  'leaderboards.start': 'First day of the run.',
+  'leaderboards.previousValue': 'The score before; null: not on the leaderboard.',
+  'leaderboards.value': 'The score afterwards; null: not on the leaderboard.',
   finalRuns:
     'Final runs that contain the event, and in which the user would have another rank without it. They do not change.',
   'finalRuns.start': 'First day of the run.',

@@ -144,6 +144,14 @@ test('a reversed event leaves no effect, and reversing the reversal restores eve
   const dry = await reverse(id, { dryRun: true });
   expect(dry.status).toBe(200);
   expect(dry.body).toMatchObject({ status: 'reversed', dryRun: true, reversalId: null, total: 3 });
+  const run = { start: '2020-01-01' };
+  expect(dry.body.leaderboards).toHaveLength(2);
+  expect(dry.body.leaderboards).toEqual(
+    expect.arrayContaining([
+      { leaderboardKey: 'sales', ...run, previousValue: 11, value: 3 },
+      { leaderboardKey: 'points', ...run, previousValue: 22, value: 6 },
+    ]),
+  );
   expect(await seen()).toEqual(after);
 
   const { status, body } = await reverse(id);

@@ -127,6 +127,8 @@ test('rewards that are sold out, and how many are left', async () => {
   expect(await list()).toContainEqual(
     expect.objectContaining({ code: 'rewards_sold_out', text: 'Nothing is left of Mug.' }),
   );
+  // The claims are new.
+  expect(await codes()).not.toContain('claims_waiting');
 });
 
 test('refused events, with the key that most of them misspell', async () => {
@@ -169,6 +171,21 @@ test('rewards that will be sold out at the rate of the last claims', async () =>
   // Five claims in 12 days: the three that are left last for about 7.
   clock.set(START_MS + (8 + 12) * DAY_MS);
   expect(await runOut()).toBeUndefined();
+});
+
+test('claims that nobody delivers', async () => {
+  const waiting = async () => (await list()).find(({ code }) => code === 'claims_waiting');
+  expect(await waiting()).toMatchObject({
+    text: '7 claims of rewards have waited for more than 3 days.',
+    screen: '/rewards',
+  });
+  const { claims } = (await laurel.admin.get('/v1/claims?limit=100')).body as { claims: { id: string }[] };
+  const [last, other, ...more] = claims;
+  for (const { id } of more) expect((await laurel.admin.post(`/v1/claims/${id}/fulfil`)).status).toBe(200);
+  await laurel.admin.post(`/v1/claims/${other!.id}/cancel`);
+  expect((await waiting())?.text).toBe('1 claim of rewards has waited for more than 3 days.');
+  await laurel.admin.post(`/v1/claims/${last!.id}/fulfil`);
+  expect(await waiting()).toBeUndefined();
 });
 
 test('weeks with far fewer or far more events than the one before', async () => {

@@ -59,6 +59,8 @@ export function ReverseEvent({ entry: { kind, id, metric } }: { entry: Reversibl
 
 const rankText = (rank: number | null): string => (rank === null ? 'no rank' : `rank ${number(rank)}`);
 
+const scoreText = (value: number | null): string => (value === null ? 'no score' : number(value));
+
 function WhatWouldChange({ id, revokeAchievements }: { id: string; revokeAchievements: boolean }) {
   const dry = useQuery({
     queryKey: ['reversal', id, revokeAchievements],
@@ -67,7 +69,7 @@ function WhatWouldChange({ id, revokeAchievements }: { id: string; revokeAchieve
   });
   if (dry.isError) return <Failed error={dry.error} />;
   if (dry.isPending) return <Waiting />;
-  const { total, streak, points, revokedAchievements, restoredAchievements, finalRuns } = dry.data;
+  const { total, streak, points, revokedAchievements, restoredAchievements, leaderboards, finalRuns } = dry.data;
   return (
     <ul className="list-disc pl-4">
       {total !== null && <li>The total becomes {number(total)}.</li>}
@@ -80,6 +82,11 @@ function WhatWouldChange({ id, revokeAchievements }: { id: string; revokeAchieve
       ))}
       {revokedAchievements.length > 0 && <li>Revoked achievements: {revokedAchievements.join(', ')}.</li>}
       {restoredAchievements.length > 0 && <li>Restored achievements: {restoredAchievements.join(', ')}.</li>}
+      {leaderboards.map(({ leaderboardKey, start, previousValue, value }) => (
+        <li key={`${leaderboardKey} ${start}`}>
+          {leaderboardKey}: {scoreText(previousValue)} becomes {scoreText(value)}, in the run of {calendarDays(start)}.
+        </li>
+      ))}
       {finalRuns.map(({ leaderboardKey, start, rank, rankWithout, rewardsDiffer }) => (
         <li key={`${leaderboardKey} ${start}`}>
           The final run of {calendarDays(start)} on {leaderboardKey} keeps {rankText(rank)}; without the event:{' '}
