@@ -358,7 +358,8 @@ test('two workers send everything once, in order', async () => {
 
 test('another worker replaces one that cannot reach Postgres for longer than its lease lasts', async () => {
   const { id, receiver: to } = await webhook(() => hang);
-  const lost = bed.worker({ leaseMs: 400, timeoutMs: 300_000 });
+  // Long enough for a busy machine to renew it.
+  const lost = bed.worker({ leaseMs: 5_000, timeoutMs: 300_000 });
   await bed.send(id, ['anna']);
   await expect.poll(() => to.received.length).toBe(1);
   await bed.cutOff(lost);
