@@ -52,6 +52,8 @@ const isBuilt = build();
 const fromBuild: Plugin = {
   name: 'from-build',
   enforce: 'pre',
+  // A transformed module that imports sources must not be kept for runs with a build.
+  configureVitest: ({ experimental_defineCacheKeyGenerator: defineKey }) => defineKey(() => String(isBuilt)),
   resolveId(source, importer) {
     if (!isBuilt || importer === undefined || !/^\.{1,2}\/.*\.ts$/.test(source)) return null;
     const path = relative(import.meta.dirname, join(dirname(importer), source));

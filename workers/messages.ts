@@ -24,7 +24,7 @@ import type { Core } from '../src/processes/core.ts';
 
 export type MessageSendingOptions = Pick<
   MessageDeliveriesOptions<never, SendResult>,
-  'everyMs' | 'leaseMs' | 'turnMs' | 'firstPauseMs' | 'onStep'
+  'everyMs' | 'leaseMs' | 'firstPauseMs' | 'onStep'
 > & {
   timeoutMs?: number;
   /** Interval of reading what providers say later. */

@@ -42,29 +42,40 @@ const BACKSTOP_MS = 5_000;
 const OVERDUE_MS = 1000;
 const LATE_MS = 10_000;
 const REPEAT_MS = 10_000;
-/** Of a line about no shard in particular. */
-const ANY_SHARD = -1;
+/** What waits in a shard, by the signal that announces it. */
+const WAITING = { outbox: 'events', batches: 'batches' } as const satisfies Partial<Record<SignalKind, string>>;
 
 export interface Watched {
   /** From `createRedis`. */
   redis: Redis;
   signals: Signals;
+  log: Logger;
   backstopMs?: number;
 }
 
 /**
  * The backstop behind BullMQ's wake-ups: checks shards for work whose wake-up was lost, at the start, soon after a signal,
  * while anything waits, and otherwise at the backstop of signals. Servers are checked independently, so that an unreachable
- * one does not delay the others. `look` resolves to whether anything waits in the shards, and must not reject.
+ * one does not delay the others. `look` resolves to whether anything waits in the shards. If it rejects, it is repeated.
  */
 export function watchShards(
-  { redis, signals, kind, backstopMs = BACKSTOP_MS }: Watched & { kind: SignalKind },
+  { redis, signals, log, kind, backstopMs = BACKSTOP_MS }: Watched & { kind: keyof typeof WAITING },
   look: (shards: readonly number[]) => Promise<boolean>,
 ): { close(): Promise<void> } {
+  const logThrottle = new LogThrottle(REPEAT_MS);
+  const anyWait = (shards: readonly number[]): Promise<boolean> =>
+    look(shards).catch((error: unknown) => {
+      // A shard that the cluster is moving is checked on its new node.
+      if (!isElsewhere(error as Error))
+        logThrottle.log('', () =>
+          log.warn({ err: error }, `Redis does not say which ${WAITING[kind]} wait; it is asked again`),
+        );
+      return true;
+    });
   const servers = new Set<Rounds>();
   const closing: Promise<void>[] = [];
   const stopServers = onServer(redis, (endpoint, gone) => {
-    const server = rounds(async () => ((await look(endpoint.shards)) ? LOOK_MS : Infinity));
+    const server = rounds(async () => ((await anyWait(endpoint.shards)) ? LOOK_MS : Infinity));
     servers.add(server);
     gone.addEventListener('abort', () => {
       servers.delete(server);
@@ -89,7 +100,6 @@ export function watchShards(
 
 interface WatchOptions extends Watched {
   persister: Persister;
-  log: Logger;
   ending: AbortSignal;
 }
 
@@ -98,7 +108,8 @@ interface WatchOptions extends Watched {
  * commands for all shards of a server. Every 10 s it also logs shards that are behind or stuck. `close` waits for work in
  * progress.
  */
-export function watchOutbox({ persister, log, ending, ...watched }: WatchOptions): { close(): Promise<void> } {
+export function watchOutbox({ persister, ending, ...watched }: WatchOptions): { close(): Promise<void> } {
+  const { log } = watched;
   const behind = new BehindLog(log);
   const logThrottle = new LogThrottle(REPEAT_MS);
   const complain = (shard: number, detail: object, message: string): void =>
@@ -141,16 +152,7 @@ export function watchOutbox({ persister, log, ending, ...watched }: WatchOptions
     }
     return waits.some((waiting) => waiting !== null);
   };
-  const watch = watchShards({ ...watched, kind: 'outbox' }, (shards) =>
-    look(shards).catch((error: unknown) => {
-      // A shard that the cluster is moving is checked on its new node.
-      if (!isElsewhere(error as Error))
-        logThrottle.log(ANY_SHARD, () =>
-          log.warn({ err: error }, 'Redis does not say which events wait; it is asked again'),
-        );
-      return true;
-    }),
-  );
+  const watch = watchShards({ ...watched, kind: 'outbox' }, look);
   return {
     close: async () => {
       await watch.close();

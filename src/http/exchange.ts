@@ -1,6 +1,5 @@
 import type { Span } from '@opentelemetry/api';
-import { systemClock } from '../clock.ts';
-import { AppError, CLIENT_GONE, shortened } from '../errors.ts';
+import { AppError, CLIENT_GONE } from '../errors.ts';
 import type { LiveAdmission } from '../engine/live/live.ts';
 import { BODY_BYTES, NOBODY, type Answer, type Call, type Caller, type Tenant } from '../operations/operation.ts';
 import type { StaticFile } from '../operations/static-file.ts';
@@ -18,7 +17,9 @@ import {
   sizeFault,
 } from './request-head.ts';
 import type { From } from './access/admission.ts';
+import { Lingering } from './lingering.ts';
 import { openEventStream } from './live-connections.ts';
+import { noteRequest } from './noted-request.ts';
 import { failureResponse, type Response, streamJson, write } from './respond.ts';
 import type { Route } from './route.ts';
 import { Sender, UNRECORDED } from './sender.ts';
@@ -26,14 +27,6 @@ import { fileRequest, type FileRequest, sendFile } from './pages.ts';
 import { strictnessOf } from './adapted-answer.ts';
 import { type Bill, STORED_MS } from '../turns.ts';
 import type { HttpRequest, HttpResponse } from './uws.ts';
-
-/** A client that sends too large a body gets its answer after a pause of this length, or after the second time limit in any case. */
-const LINGER_QUIET_MS = 500;
-const LINGER_MS = 30_000;
-/** Characters of a path that the list of latest requests keeps. */
-const LONGEST_PATH = 300;
-/** Characters of a refusal's reason that it keeps. */
-const LONGEST_REASON = 300;
 
 /**
  * One request and its response. Checks run in this order: overload (`refused-at-once.ts`), framing, key, rate limit, tenant, overload of a sender
@@ -77,8 +70,8 @@ export class Exchange {
   /** Of those that the operation reads. */
   private headers: Record<string, string> | null = null;
   private fileRequest: FileRequest | null = null;
-  /** Set for a body that is too large: latest time of the answer, and its timer. */
-  private lingering: { untilMs: number; timer: NodeJS.Timeout } | null = null;
+  /** Set for a body that is too large. */
+  private lingering: Lingering | null = null;
   /** Informs a live stream that the connection is gone. */
   private streamGone: (() => void) | null = null;
   /** Resumes a chunked answer that waits for the connection. */
@@ -400,7 +393,7 @@ export class Exchange {
     this.streamGone?.();
     if (this.responded || this.aborted) return;
     this.aborted = true;
-    clearTimeout(this.lingering?.timer);
+    this.lingering?.stop();
     this.sender.gone();
     this.wake?.();
     if (this.call !== null) this.call.isGone = true;
@@ -418,49 +411,25 @@ export class Exchange {
   private observe(status: number, refusal?: AppError): void {
     this.route.times.answered(status, performance.now() - this.begunMs);
     if (this.span !== null) this.context.traces!.answered(this.span, status, this.id());
-    this.noteRecent(status, refusal);
-  }
-
-  /** Lists the request among the latest, unless a console only reads. */
-  private noteRecent(status: number, refusal: AppError | undefined): void {
-    const { recentRequests } = this.context.services;
     if (this.admitted === null) return;
-    const { tenantNo, caller } = this.admitted;
-    if (!recentRequests.hasRoomFor(caller.prefix)) return;
-    const { operation, paramNames } = this.route;
-    // A client that polls the list would otherwise fill it.
-    if (operation.id === 'admin_requests_list') return;
-    if (caller === NOBODY || (caller.session !== undefined && operation.keyScopes.includes('read'))) return;
-    recentRequests.note(tenantNo, {
-      atMs: systemClock.now(),
-      surface: operation.surface,
-      method: operation.method.toUpperCase(),
-      path: paramNames
-        .reduce((path, name, at) => path.replace(`{${name}}`, () => this.rawParams[at]!), operation.path)
-        .slice(0, LONGEST_PATH),
+    const { rawParams, begunMs } = this;
+    noteRequest(this.context, this.route, {
+      ...this.admitted,
+      rawParams,
       status,
-      durationMs: Math.round((performance.now() - this.begunMs) * 10) / 10,
-      prefix: caller.prefix,
-      ...(refusal && { code: refusal.code, error: shortened(refusal.message, LONGEST_REASON) }),
+      ms: performance.now() - begunMs,
+      refusal,
     });
   }
 
-  /** Answers 413 once the body was read, or the client pauses; closing earlier would hide the answer. */
+  /** Answers 413, after a while. */
   private linger(): void {
-    const nowMs = performance.now();
-    const { untilMs } = (this.lingering ??= {
-      untilMs: nowMs + LINGER_MS,
-      timer: setTimeout(this.tooLarge, LINGER_QUIET_MS),
+    this.lingering ??= new Lingering(() => {
+      const text = `The body must have at most ${this.route.bodyBytes} bytes`;
+      this.respond(this.failure(new AppError('payload_too_large', text)), true);
     });
-    if (this.received || nowMs >= untilMs) this.tooLarge();
-    else this.lingering.timer.refresh();
+    this.lingering.received(this.received);
   }
-
-  private readonly tooLarge = (): void => {
-    clearTimeout(this.lingering!.timer);
-    const text = `The body must have at most ${this.route.bodyBytes} bytes`;
-    this.respond(this.failure(new AppError('payload_too_large', text)), true);
-  };
 }
 
 const readHeaders = (req: HttpRequest, names: readonly string[]): Record<string, string> =>

@@ -1,6 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
+import { delayMs } from '../backoff.ts';
 import { StartError } from '../start-error.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Family } from '../telemetry/metrics.ts';
@@ -27,8 +28,8 @@ interface Child {
 /** Several, because a process may exit before it has used the list. */
 const MOST_ENDED = 10;
 
-/** Delay before a child is restarted: doubled with each early exit, up to `last`. */
-const RESTART_MS = { first: 200, last: 10_000 };
+/** Delay before a child is restarted: doubled with each early exit. */
+const RESTARTS = { firstMs: 200, lastMs: 10_000 };
 /** A child that lived this long did not fail at its start. */
 const SETTLED_MS = 30_000;
 
@@ -118,9 +119,9 @@ export class Supervisor {
       child.process = null;
       if (this.stopping) return;
       child.failures = performance.now() - startedMs > SETTLED_MS ? 0 : child.failures + 1;
-      const delayMs = Math.min(RESTART_MS.first * 2 ** Math.max(0, child.failures - 1), RESTART_MS.last);
+      const restMs = delayMs(RESTARTS, child.failures);
       this.log.error(
-        { child: child.command.name, ended: describe(code, signal), delayMs },
+        { child: child.command.name, ended: describe(code, signal), delayMs: restMs },
         'a process exited; restarting it',
       );
       child.timer = setTimeout(() => {
@@ -128,7 +129,7 @@ export class Supervisor {
         child.restarts += 1;
         child.process = this.launch(child);
         this.watch(child, child.process);
-      }, delayMs);
+      }, restMs);
     });
   }
 }

@@ -1,5 +1,6 @@
 import { Redis, type RedisOptions } from 'ioredis';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { delayMs } from '../backoff.ts';
 import { addressOptions, parseRedisUrls } from '../redis-address.ts';
 import { StartError } from '../start-error.ts';
 import { chargeCommands } from './charged-commands.ts';
@@ -83,21 +84,17 @@ export class PatientRedis extends Redis {
 type Options = Omit<RedisOptions, 'replyMapping'>;
 
 /** A restart or failover takes a few seconds; an outage that lasts longer usually lasts long. */
-const OFTEN_MS = 400;
+const OFTEN = { firstMs: 50, lastMs: 400 };
 const OFTEN_ATTEMPTS = 32;
-const SELDOM_MS = 2_000;
+/** For a server that accepts connections but refuses to serve, such as one that loads its data. */
+const REFUSED = { firstMs: 50, lastMs: 2_000 };
 
 /**
  * Delay before the nth attempt to reconnect: 50 ms, doubled each time, at most 400 ms for the first 12 seconds and 2 s after that.
  * Sentinels name another master 2 to 3 s after the old one is killed; delays that doubled up to 2 s lost another 1.2 s.
  */
 const reconnectDelayMs = (attempt: number): number =>
-  attempt > OFTEN_ATTEMPTS ? SELDOM_MS : Math.min(doubled(attempt), OFTEN_MS);
-
-/** The delay for a server that accepts connections but refuses to serve, such as one that loads its data: 50 ms to 2 s. */
-const refusedDelayMs = (refusals: number): number => Math.min(doubled(refusals), SELDOM_MS);
-
-const doubled = (attempt: number): number => 50 * 2 ** Math.min(attempt - 1, 6);
+  attempt > OFTEN_ATTEMPTS ? REFUSED.lastMs : delayMs(OFTEN, attempt);
 
 /** A Redis silent for this long while commands wait counts as gone; its connection is dropped. */
 const SILENCE_MS = 3_000;
@@ -161,7 +158,7 @@ function reconnecting(
   const lately = (): number => (performance.now() - refusedMs < CALM_MS ? refusals : 0);
   return {
     // If a server accepts connections and then refuses to serve, the client counts no attempts.
-    retryStrategy: (attempt) => Math.max(reconnectDelayMs(attempt), refusedDelayMs(lately())),
+    retryStrategy: (attempt) => Math.max(reconnectDelayMs(attempt), delayMs(REFUSED, lately())),
     reconnectOnError: (error) => {
       if (!isElsewhere(error)) return false;
       if (onElsewhere(error) === true) return false;
@@ -279,7 +276,7 @@ async function findLayout(
       if (performance.now() > deadlineMs && cause instanceof StartError) throw cause;
       if (performance.now() > deadlineMs)
         throw new Error(`Redis did not answer within ${timeoutMs / 1000} s.`, { cause });
-      await sleep(OFTEN_MS);
+      await sleep(OFTEN.lastMs);
     }
   }
 }

@@ -1,10 +1,8 @@
 import { Worker } from 'bullmq';
 import type { Redis } from 'ioredis';
-import type { Logger } from 'pino';
 import { LogThrottle, OUTAGE_MS } from '../../src/telemetry/log.ts';
 import type { BatchProcessor } from '../../src/engine/events/batch-processor.ts';
 import { shardsWithBatches } from '../../src/redis/batches.ts';
-import { isElsewhere } from '../../src/redis/outage.ts';
 import { BATCH_QUEUE, type ShardJob } from '../../src/redis/wake-up.ts';
 import { WAKE_UP_OPTIONS } from './wake-up-options.ts';
 import { type Watched, watchShards } from '../watch.ts';
@@ -13,23 +11,21 @@ interface BatchWorkerOptions extends Watched {
   /** From `createPatientRedis`. The caller closes it, like the others. */
   queueRedis: Redis;
   processor: Pick<BatchProcessor, 'drain'>;
-  log: Logger;
   /** Aborted when the process ends. The step in progress is the last. */
   ending: AbortSignal;
 }
 
 const REPEAT_MS = 10_000;
-/** Of a line about no shard in particular. */
-const ANY_SHARD = -1;
 
 /**
  * Processes batches on wake-ups, and otherwise when `watchShards` finds them, whether or not a wake-up was lost or its
  * worker died. After a failure the batch stays, possibly partly applied, and the next check continues it. Events of a batch
  * keep their order, so an internal error blocks the shard's batches rather than dropping an event.
  */
-export function batchWorker({ queueRedis, processor, log, ending, ...watched }: BatchWorkerOptions): {
+export function batchWorker({ queueRedis, processor, ending, ...watched }: BatchWorkerOptions): {
   close(): Promise<void>;
 } {
+  const { log } = watched;
   const logThrottle = new LogThrottle(REPEAT_MS);
   const complain = (shard: number, error: unknown): void =>
     logThrottle.log(shard, () => log.error({ shard, err: error }, 'a batch of events failed; it will be retried'));
@@ -53,18 +49,9 @@ export function batchWorker({ queueRedis, processor, log, ending, ...watched }: 
   );
 
   const watch = watchShards({ ...watched, kind: 'batches' }, async (shards) => {
-    try {
-      const waiting = await shardsWithBatches(watched.redis, shards);
-      if (!ending.aborted) for (const shard of waiting) void drain(shard);
-      return waiting.length > 0;
-    } catch (error) {
-      // A shard that the cluster is moving is checked on its new node.
-      if (!isElsewhere(error as Error))
-        logThrottle.log(ANY_SHARD, () =>
-          log.warn({ err: error }, 'Redis does not say which batches wait; it is asked again'),
-        );
-      return true;
-    }
+    const waiting = await shardsWithBatches(watched.redis, shards);
+    if (!ending.aborted) for (const shard of waiting) void drain(shard);
+    return waiting.length > 0;
   });
   return {
     close: async () => {

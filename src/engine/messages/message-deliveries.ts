@@ -62,7 +62,6 @@ export interface MessageDeliveriesOptions<M, R extends Result> {
   onStep?: ((step: SendStep) => void | Promise<void>) | undefined;
   everyMs?: number | undefined;
   leaseMs?: number | undefined;
-  turnMs?: number | undefined;
   /** How long a breaker is open for the first time. */
   firstPauseMs?: number | undefined;
 }
@@ -192,13 +191,13 @@ export class MessageDeliveries<M, R extends Result> {
 
   /** Sends until nothing is due, the turn is over or the server fails. Returns for how long to send nothing (ms). */
   private async send(leased: LeasedChannel, ending: AbortSignal): Promise<number> {
-    const { pool, medium, clock, onEnd, onStep, turnMs = TURN_MS } = this.options;
+    const { pool, medium, clock, onEnd, onStep } = this.options;
     const { tenantNo } = leased;
     const channel = await this.options.open(tenantNo);
     if (channel === null) return 0;
     this.open.add(channel);
     const health = this.healthOf(leased);
-    const over = withTimeLimit(ending, turnMs);
+    const over = withTimeLimit(ending, TURN_MS);
     const pace = new Pace(channel, health, over);
     try {
       const queue = {

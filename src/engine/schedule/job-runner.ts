@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Pool, PoolClient } from 'pg';
+import { delayMs, WORK_BACKOFF } from '../../backoff.ts';
 import type { JobKind } from '../../domain/administration/job.ts';
 import {
   endLease,
@@ -64,9 +65,6 @@ const PATIENCE_MS = 120_000;
 const WAIT_MS = 200;
 /** The longest rest after a slice. */
 const MOST_REST_MS = 1_000;
-/** Delay after the first failure; it doubles after each further one. */
-const FIRST_BACKOFF_MS = 250;
-const LAST_BACKOFF_MS = 30_000;
 /** Bytes of a failure's message that are stored. */
 const MOST_ERROR = 500;
 
@@ -165,12 +163,11 @@ export class JobRunner {
       await endLease(pool, job, { restMs: WAIT_MS }).catch(() => undefined);
       throw error;
     }
-    const restMs = Math.min(FIRST_BACKOFF_MS * 2 ** job.attempts, LAST_BACKOFF_MS);
     const failure = storableText(String((error as Error | undefined)?.message ?? error).slice(0, MOST_ERROR));
     const { id, kind, tenantNo, subjectId } = job;
     const name = `${kind} ${id}${tenantNo === null ? '' : ` of tenant ${tenantNo}`}`;
     const detail = { job: id, jobKind: kind, tenantNo, subjectId, ...job.parameters };
     onFailed?.({ kind: this.works.get(kind)!.title, piece: { key: id, name, detail }, error });
-    await endLease(pool, job, { restMs, failure });
+    await endLease(pool, job, { restMs: delayMs(WORK_BACKOFF, job.attempts + 1), failure });
   }
 }

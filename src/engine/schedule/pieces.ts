@@ -1,5 +1,6 @@
 /** Pieces of due work: done one after another, and retried after failures. */
 import { createHash } from 'node:crypto';
+import { delayMs, WORK_BACKOFF } from '../../backoff.ts';
 import { inTime } from '../../time-limit.ts';
 import { isUnavailable } from '../unavailable.ts';
 
@@ -8,9 +9,6 @@ interface AttemptsOptions {
   /** A call that takes longer counts as failed (ms). */
   patienceMs: number;
 }
-
-const FIRST_RETRY_MS = 250;
-const LAST_RETRY_MS = 30_000;
 
 /** The health of something that is retried: set aside after a failure, twice as long each time. */
 export class Attempts {
@@ -61,8 +59,8 @@ export class Attempts {
   }
 
   private failed(error: unknown): void {
-    this.retryAtMs = performance.now() + Math.min(FIRST_RETRY_MS * 2 ** this.failures, LAST_RETRY_MS);
     this.failures += 1;
+    this.retryAtMs = performance.now() + delayMs(WORK_BACKOFF, this.failures);
     this.options.onFailed(error);
   }
 }

@@ -1,4 +1,5 @@
 import type { DueMessage, LeasedWebhook, TakeRequest, WebhookTarget } from '../../postgres/webhooks/tries.ts';
+import { delayMs } from '../../backoff.ts';
 import { addTo } from '../../grouped.ts';
 
 /** Number of consecutive failures that opens the breaker. */
@@ -67,7 +68,7 @@ export class ServerHealth {
     if (this.opened !== null && beganMs < this.opened.atMs) return;
     this.failed += 1;
     if (this.failed < OPENS_AFTER) return;
-    const pauseMs = Math.min(LAST_PAUSE_MS, this.firstPauseMs * 2 ** (this.failed - OPENS_AFTER));
+    const pauseMs = delayMs({ firstMs: this.firstPauseMs, lastMs: LAST_PAUSE_MS }, this.failed - OPENS_AFTER + 1);
     this.opened = { atMs: endedMs, untilMs: endedMs + pauseMs };
   }
 

@@ -1,3 +1,5 @@
+import { delayMs } from '../../../backoff.ts';
+
 /** An attempt at a server of Web Push. Times are of `performance.now()`. */
 export interface HostAttempt {
   /** Its domain. */
@@ -34,8 +36,7 @@ const DOUBTFUL_OF_USER = 2;
 const FIRST_TRIES = 8;
 /** So many timeouts in a row, and a server is skipped, at first for a minute. */
 const TIMEOUTS = 3;
-const SKIPPED_MS = 60_000;
-const LONGEST_SKIPPED_MS = 15 * 60_000;
+const SKIPPED = { firstMs: 60_000, lastMs: 15 * 60_000 };
 /** Servers that are remembered. */
 const MOST_HOSTS = 1_000;
 
@@ -92,8 +93,7 @@ export class EndpointHosts {
     if (isAnswered) host.timeouts = 0;
     else if (isSlow) {
       host.timeouts += 1;
-      const pauseMs = Math.min(LONGEST_SKIPPED_MS, SKIPPED_MS * 2 ** (host.timeouts - TIMEOUTS));
-      if (host.timeouts >= TIMEOUTS) host.skippedUntilMs = nowMs + pauseMs;
+      if (host.timeouts >= TIMEOUTS) host.skippedUntilMs = nowMs + delayMs(SKIPPED, host.timeouts - TIMEOUTS + 1);
     }
     for (const wake of this.waiting) wake();
   }
