@@ -139,6 +139,22 @@ export const MOST_IN_ALL = 1_000;
  * client that sends different values with every event gets an incomplete answer instead of occupying Postgres for a second.
  */
 const MOST_ROWS = 10_000;
+/** The same for bytes of attributes: with 10 KB in each row, sorting their values would take seconds and 400 MB of temporary files. */
+const MOST_BYTES = 4_000_000;
+/** About the most bytes of an event's attributes. */
+const LARGEST_ATTRIBUTES = 10_000;
+
+/** SQL: the size of a row's attributes, without reading those that are stored apart. Compressed ones count as the largest. */
+const ATTRIBUTE_BYTES = `greatest(pg_column_size(attributes),
+      CASE WHEN pg_column_compression(attributes) IS NULL THEN 0 ELSE ${LARGEST_ATTRIBUTES} END)`;
+
+/** SQL: the rows whose values are summed. */
+const SUMMED_ROWS = `(
+    SELECT * FROM (
+      SELECT *, sum(${ATTRIBUTE_BYTES}) OVER (ROWS UNBOUNDED PRECEDING) AS bytes
+      FROM (SELECT * FROM ${eventsAndSums({ user: '$2', where: 'true', byAttributes: true })} AS all_kept LIMIT ${MOST_ROWS}) AS first_rows
+    ) AS sized
+    WHERE bytes <= ${MOST_BYTES})`;
 
 /** SQL: the sum of a window, by its index, among the parameters of `attributeSumsQuery`; null without events. */
 const windowSum = (window: number): string =>
@@ -161,7 +177,7 @@ export function attributeSumsQuery(windows: number, shown: readonly number[]): s
   WITH sums AS MATERIALIZED (
     SELECT metric_no, attribute.key COLLATE "C" AS key, attribute.value COLLATE "C" AS value,
       ${each.map((window) => `${windowSum(window)} AS in_${window}`).join(', ')}
-    FROM (SELECT * FROM ${eventsAndSums({ user: '$2', where: 'true', byAttributes: true })} AS all_kept LIMIT ${MOST_ROWS}) AS kept
+    FROM ${SUMMED_ROWS} AS kept
       CROSS JOIN LATERAL jsonb_each_text(attributes) AS attribute
     WHERE attribute.key = ANY($5::text[])
     GROUP BY 1, 2, 3
