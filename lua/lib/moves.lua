@@ -39,7 +39,7 @@ local ranges_above, range_above = remembered(function(score)
   return '(' .. text_of(score)
 end)
 
-local packed, pack = remembered(function(value)
+local packed_forms, pack = remembered(function(value)
   return cmsgpack.pack(value)
 end)
 
@@ -70,7 +70,7 @@ local function leave_set(words, more, moving)
   moving.thresholds[key] = nil
 end
 
--- `more`: where the words of a move that is not plain have their MORE, or false. `later`: the score may be held back.
+-- `more`: where the move's MORE begins, or false if it has none. `later`: the score may be held back.
 local function put_score(words, at, more, moving, later)
   local key, score, member = words[at + MOVE.key], words[at + MOVE.score], words[BLOCK.userId]
   if more then
@@ -155,12 +155,12 @@ local function rank_move(words, at, more, moving)
   end
   local board, run_day, group = words[at + MOVE.board], words[at + MOVE.runDay], words[at + MOVE.group]
   return header
-    .. (packed[board] or pack(board))
-    .. (packed[run_day] or pack(run_day))
-    .. (packed[group] or pack(group))
-    .. (packed[previous] or pack(previous))
-    .. (packed[rank] or pack(rank))
-    .. (packed[threshold] or pack(threshold))
+    .. (packed_forms[board] or pack(board))
+    .. (packed_forms[run_day] or pack(run_day))
+    .. (packed_forms[group] or pack(group))
+    .. (packed_forms[previous] or pack(previous))
+    .. (packed_forms[rank] or pack(rank))
+    .. (packed_forms[threshold] or pack(threshold))
     .. scores
 end
 

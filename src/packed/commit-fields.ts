@@ -61,8 +61,8 @@ export const FIELD = { key: 0, field: 1, before: 2, value: 3, size: 4 } as const
 export const REACHED_TIME = { run: 0, first: 1, last: 2, size: 3 } as const;
 
 /**
- * A move on a leaderboard; with `hasMore`, MORE follows. Without, the move is ranked, and the user stays on or enters the only sorted set of a
- * leaderboard with floor 0 as a member without a tie.
+ * A move on a leaderboard. MORE follows if `hasMore`. Without it, the move is ranked, on a leaderboard with floor 0 whose ranks no webhook
+ * reports: the user enters the sorted set or stays in it, and the list of groups does not change.
  */
 export const MOVE = {
   board: 0,
@@ -79,7 +79,7 @@ export const MOVE = {
   size: 8,
 } as const;
 
-/** What a move has that is not plain. Keys are numbers in KEYS, `false` for none. Without `ranked`, the user only changes the group. */
+/** The rest of a move that needs it. Keys are numbers in KEYS, `false` for none. Without `ranked`, the user only changes the group. */
 export const MORE = {
   floor: 0,
   /** The user's member in the group's sorted set, if the score is above the floor. */
