@@ -262,7 +262,9 @@ function reader(variables: Variables, problems: string[]) {
       if (value === null) return null;
       if (url?.protocol === 'https:' && url.search === '' && url.hash === '' && url.username === '')
         return url.href.replace(/\/+$/, '');
-      problems.push(`${name} must be a URL such as https://laurel.example.com, without query; it is "${value}".`);
+      problems.push(
+        `${name} must begin with https:// and have no query, such as https://laurel.example.com; it is "${value}".`,
+      );
       return null;
     },
     /** Base64 of random bytes. The message never contains the value. */

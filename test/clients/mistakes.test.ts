@@ -83,7 +83,7 @@ test.each<[string, (laurel: ReturnType<typeof createLaurel>) => Promise<unknown>
   expect(fetch).not.toHaveBeenCalled();
 });
 
-test('an infinite timeout is none', async () => {
+test('an infinite timeout never ends a call', async () => {
   const laurel = createLaurel({
     url,
     key: 'k',

@@ -68,6 +68,7 @@ describe.skipIf(!hasBrowser)('the timeline of a user in the console', () => {
     const dialog = page.getByRole('alertdialog');
     await timeline.getByRole('button', { name: 'Reverse the event of Flashcards flipped' }).click();
     await dialog.getByText('The total becomes 0.').waitFor();
+    await dialog.getByText(/^On the leaderboard flips, in the run of .*, 12 becomes no score\.$/).waitFor();
     await dialog.getByLabel('Also revoke achievements that it completed').check();
     await dialog.getByText('Revoked achievements: ten').waitFor();
     expect(await violations(page)).toEqual([]);
@@ -78,8 +79,13 @@ describe.skipIf(!hasBrowser)('the timeline of a user in the console', () => {
     await timeline.getByRole('button', { name: 'Reverse the reversal of Flashcards flipped' }).click();
     await dialog.getByText('The total becomes 12.').waitFor();
     await dialog.getByText('Restored achievements: ten').waitFor();
+    await dialog.getByText(/^On the leaderboard flips, .*, no score becomes 12\.$/).waitFor();
     await dialog.getByRole('button', { name: 'Reverse', exact: true }).click();
     await expect.poll(total).toBe(12);
+    // The totals open at a metric of which the user has something.
+    await laurel.app.post('/v1/metrics/minutes/event', { user: { id: 'cem' }, value: 20 });
+    await page.goto(`${laurel.adminUrl}/console/users/cem`);
+    await page.getByRole('button', { name: 'Minutes studied 20', pressed: true }).waitFor();
     expect(errors).toEqual([]);
     await context.close();
   });

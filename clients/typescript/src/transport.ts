@@ -159,7 +159,7 @@ function errorOf(response: Response, text: string): LaurelError {
   return new LaurelError(body.code, body.error, { ...details, hint: redirect ?? body.hint, balance: body.balance });
 }
 
-/** The key. Throws `invalid_call` if it is none, such as `undefined` of a sign-in that failed. */
+/** The key. Throws `invalid_call` for anything else, such as `undefined` after a failed sign-in. */
 function checkKey(key: unknown): string {
   if (typeof key !== 'string' || key === '') throw invalidCall('key: the function returned no key.');
   if (/[^\x20-\x7e]/.test(key.trim())) throw invalidCall('key: an API key has only ASCII characters.');

@@ -122,7 +122,7 @@ export const MessageTestResult = Type.Object({
 });
 export type MessageTestResult = Static<typeof MessageTestResult>;
 
-export const MESSAGE_STATUSES = [
+const MESSAGE_STATUSES = [
   'waiting',
   'sending',
   'sent',

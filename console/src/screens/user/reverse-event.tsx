@@ -84,7 +84,8 @@ function WhatWouldChange({ id, revokeAchievements }: { id: string; revokeAchieve
       {restoredAchievements.length > 0 && <li>Restored achievements: {restoredAchievements.join(', ')}.</li>}
       {leaderboards.map(({ leaderboardKey, start, previousValue, value }) => (
         <li key={`${leaderboardKey} ${start}`}>
-          {leaderboardKey}: {scoreText(previousValue)} becomes {scoreText(value)}, in the run of {calendarDays(start)}.
+          On the leaderboard {leaderboardKey}, in the run of {calendarDays(start)}, {scoreText(previousValue)} becomes{' '}
+          {scoreText(value)}.
         </li>
       ))}
       {finalRuns.map(({ leaderboardKey, start, rank, rankWithout, rewardsDiffer }) => (

@@ -15,7 +15,8 @@ export function UserTotals({ id }: { id: string }) {
     queryFn: () => answer(application.GET('/v1/users/{id}/metrics', { params: { path: { id } } })),
   });
   const [chosen, setChosen] = useState<string | null>(null);
-  const key = chosen ?? totals.data?.[0]?.key;
+  const shown = totals.data?.find(({ current }) => current !== 0) ?? totals.data?.[0];
+  const key = chosen ?? shown?.key;
   return (
     <Panel title="Totals">
       {totals.isError && <Failed error={totals.error} />}
