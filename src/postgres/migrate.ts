@@ -21,6 +21,12 @@ export class MigrationError extends Error {
 }
 
 /**
+ * The schema of 1.0, and the number and name under which it was recorded at first. Earlier commits number their migrations
+ * up to 57 and therefore considered that schema an old one of theirs. Above 57, they refuse to start instead of changing it.
+ */
+const SCHEMA = { file: '000100_schema.sql', former: { no: 1, file: '000001_schema.sql' } };
+
+/**
  * Applies the numbered SQL files that the database does not have yet, in order, each in its own transaction. Idempotent. If
  * several processes start at once, one migrates and the others wait. Returns the names of the files applied now. Throws
  * `MigrationError`, before it changes anything, if the database has migrations that this version does not have; and if a
@@ -35,7 +41,9 @@ export async function migrate(pool: Pool, folder: string = FOLDER): Promise<stri
   client.on('error', onError);
   try {
     await client.query('SELECT pg_advisory_lock($1)', [LOCK]);
-    const missing = missingFrom(await recordedIn(client), own);
+    const recorded = await recordedIn(client);
+    const { missing, renumbers } = compared(recorded, own);
+    if (renumbers) await renumber(client, own);
     for (const migration of missing) await apply(client, folder, migration);
     return missing.map(({ file }) => file);
   } finally {
@@ -51,7 +59,8 @@ export async function migrate(pool: Pool, folder: string = FOLDER): Promise<stri
  * applies. Throws `MigrationError` if it has others, and errors of Postgres.
  */
 export async function isMigrated(pool: Pool): Promise<boolean> {
-  return missingFrom(await recordedIn(pool), await migrationsIn(FOLDER)).length === 0;
+  const { missing, renumbers } = compared(await recordedIn(pool), await migrationsIn(FOLDER));
+  return missing.length === 0 && !renumbers;
 }
 
 /** Interval at which the database is compared while it is not of this version, ms. */
@@ -82,11 +91,18 @@ async function recordedIn(client: Pool | PoolClient): Promise<Migration[]> {
   return (await client.query<Migration>('SELECT no, file FROM laurel_migrations ORDER BY no')).rows;
 }
 
-/** The migrations that a database lacks. Throws `MigrationError` if it has others. */
-function missingFrom(recorded: readonly Migration[], own: readonly Migration[]): Migration[] {
+/** Compares a database with this version. Throws `MigrationError` if the database has other migrations. */
+function compared(
+  recorded: readonly Migration[],
+  own: readonly Migration[],
+): { missing: Migration[]; renumbers: boolean } {
+  const { former } = SCHEMA;
+  const schema = own.find(({ file }) => file === SCHEMA.file);
+  const renumbers = schema !== undefined && recorded.some(({ no, file }) => no === former.no && file === former.file);
+  const effective = recorded.map((one) => (renumbers && one.no === former.no ? schema : one));
   const names = new Map(own.map(({ no, file }) => [no, file]));
   const [first, newest] = [own[0]?.no ?? 0, own.at(-1)?.no ?? 0];
-  const unknown = recorded.filter(({ no, file }) => names.get(no) !== file);
+  const unknown = effective.filter(({ no, file }) => names.get(no) !== file);
   const foreign = unknown.find(({ no }) => no >= first && no <= newest);
   if (foreign !== undefined)
     throw new MigrationError(
@@ -105,8 +121,13 @@ function missingFrom(recorded: readonly Migration[], own: readonly Migration[]):
       `The database was migrated by a newer version of Laurel: it has ${newer.file}, but this version ends with number ${newest}. ` +
         'Start the newer version, or use another database.',
     );
-  const applied = new Set(recorded.map(({ no }) => no));
-  return own.filter(({ no }) => !applied.has(no));
+  const applied = new Set(effective.map(({ no }) => no));
+  return { missing: own.filter(({ no }) => !applied.has(no)), renumbers };
+}
+
+async function renumber(client: PoolClient, own: readonly Migration[]): Promise<void> {
+  const { no, file } = own.find((one) => one.file === SCHEMA.file)!;
+  await client.query('UPDATE laurel_migrations SET no = $1, file = $2 WHERE no = $3', [no, file, SCHEMA.former.no]);
 }
 
 async function migrationsIn(folder: string): Promise<Migration[]> {

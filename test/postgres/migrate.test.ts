@@ -69,19 +69,27 @@ describe('with the schema of 1.0', () => {
   const record = (no: number, file: string) =>
     pool.query('INSERT INTO laurel_migrations (no, file) VALUES ($1, $2)', [no, file]);
 
-  test('its number is above those of earlier commits', async () => {
+  test('its number is above those of earlier commits, and a database that recorded it as 1 gets the new number', async () => {
     await migrate(pool);
     const [{ no }] = (await pool.query('SELECT min(no) AS no FROM laurel_migrations')).rows;
     expect(no).toBe(100);
+    const files = await applied();
+    await pool.query(`UPDATE laurel_migrations SET no = 1, file = '000001_schema.sql' WHERE no = 100`);
+    const before = await tables();
+    expect(await isMigrated(pool)).toBe(false);
+    expect(await Promise.all([migrate(pool), migrate(pool), migrate(pool)])).toEqual([[], [], []]);
+    expect([await applied(), await isMigrated(pool), await tables()]).toEqual([files, true, before]);
   });
 
   test('a database that an earlier commit made or changed is older', async () => {
     await migrate(pool);
-    const files = await applied();
+    const [, ...later] = await applied();
     const refusal = 'migrated by an older version of Laurel that cannot be upgraded: it has 000004_backdatings.sql';
     await record(4, '000004_backdatings.sql');
     for (const start of [migrate, isMigrated]) await expect(start(pool)).rejects.toThrow(refusal);
-    expect(await applied()).toEqual(['000004_backdatings.sql', ...files]);
+    await pool.query(`UPDATE laurel_migrations SET no = 1, file = '000001_schema.sql' WHERE no = 100`);
+    for (const start of [migrate, isMigrated]) await expect(start(pool)).rejects.toThrow(refusal);
+    expect(await applied()).toEqual(['000001_schema.sql', '000004_backdatings.sql', ...later]);
     await pool.query('DELETE FROM laurel_migrations');
     await record(1, '000001_initial.sql');
     for (const start of [migrate, isMigrated]) await expect(start(pool)).rejects.toThrow('it has 000001_initial.sql');

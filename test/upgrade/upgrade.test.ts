@@ -24,6 +24,8 @@ import {
 
 const STORED = join(PACKAGE_ROOT, 'test', 'upgrade', 'stored');
 const MIGRATIONS = join(PACKAGE_ROOT, 'src', 'postgres', 'migrations');
+/** Files that have another number since an installation was stored. */
+const RENUMBERED: Readonly<Record<string, string>> = { '000001_schema.sql': '000100_schema.sql' };
 const DAY_MS = 86_400_000;
 /** Far ahead: the test clock never goes back, and has the time at which an installation was stored. */
 const START_MS = Date.UTC(2030, 0, 1, 12);
@@ -163,7 +165,8 @@ async function upgraded(installation: StoredInstallation, after: (laurel: TestLa
   const stack = await testStack({ database: 'empty' });
   const folder = await mkdtemp(join(tmpdir(), 'laurel-upgrade-'));
   try {
-    for (const file of installation.migrations) await cp(join(MIGRATIONS, file), join(folder, file));
+    for (const file of installation.migrations)
+      await cp(join(MIGRATIONS, RENUMBERED[file] ?? file), join(folder, file));
     const pool = createPool(stack.databaseUrl, { max: 2 });
     const redis = new Redis(stack.redisUrl);
     await restoreInstallation(installation, { pool, redis, folder });
