@@ -9,7 +9,7 @@ import { createBatcher, createLaurel, createQueue, verifyWebhook } from '../../c
 const url = 'http://laurel.test';
 /** A client that must not send anything. */
 const unsent = (options: object = {}) => {
-  const fetch = vi.fn();
+  const fetch = vi.fn<typeof globalThis.fetch>();
   return { fetch, laurel: createLaurel({ url, key: 'adm_a.b', user: 'ada', fetch, ...options }) };
 };
 /** A client that gets one answer to every request. */
@@ -150,7 +150,9 @@ describe('without callbacks', () => {
     const queue = createQueue(answered(422, { error: 'Unknown metric', code: 'unprocessable' }));
     await queue.track('flip');
     await queue.flush();
-    expect(warn.mock.calls.map(([, event, error]) => [event.metric, error.code])).toEqual([['flip', 'unprocessable']]);
+    expect(warn.mock.calls.map(([, , event, error]) => [event.metric, error.code])).toEqual([
+      ['flip', 'unprocessable'],
+    ]);
     await queue.close();
   });
 

@@ -64,7 +64,13 @@ export class LaurelError extends Error {
 /** The error of a call that is wrong before anything is sent. */
 export const invalidCall = (message: string): LaurelError => new LaurelError('invalid_call', message);
 
+/** Reports what the app has no callback for. */
+export function warn(...about: unknown[]): void {
+  // oxlint-disable-next-line no-console -- otherwise a mistake would have no effect that anybody sees
+  console.warn('Laurel:', ...about);
+}
+
 /** Reports an error that the app has no callback for, unless the next attempt may succeed. */
 export function warnUnlessTransient(error: unknown): void {
-  if (!(error instanceof LaurelError && error.isTransient)) console.warn('Laurel:', error);
+  if (!(error instanceof LaurelError && error.isTransient)) warn(error);
 }

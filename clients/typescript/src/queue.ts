@@ -1,4 +1,4 @@
-import { LaurelError, warnUnlessTransient } from './errors.ts';
+import { LaurelError, warn, warnUnlessTransient } from './errors.ts';
 import type { EventResult, UserRequest } from './generated.ts';
 import { newIdempotencyKey, validKey } from './idempotency-key.ts';
 import type { Laurel } from './laurel.ts';
@@ -76,8 +76,7 @@ const isSame = (one: QueuedEvent, other: QueuedEvent, isDated: boolean): boolean
 export function createQueue(laurel: Laurel, options: QueueOptions = {}) {
   const { storage = memoryStorage(), maxEvents = 1_000, late = 'now', onError = warnUnlessTransient } = options;
   const onRefused =
-    options.onRefused ??
-    ((event: QueuedEvent, error: LaurelError) => console.warn('Laurel refused an event:', event, error));
+    options.onRefused ?? ((event: QueuedEvent, error: LaurelError) => warn('refused event', event, error));
   const owner = laurel.userId ?? null;
   const closing = new AbortController();
   /** Ends the wait between two attempts. */
