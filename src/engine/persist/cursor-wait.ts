@@ -138,7 +138,8 @@ class ShardWatch {
       this.newcomers = false;
       try {
         const beganMs = performance.now();
-        const cursor = await readCursor(this.pool, this.shard);
+        // A caller may have woken this loop in its own turn.
+        const cursor = await forAll(() => readCursor(this.pool, this.shard));
         this.charge(performance.now() - beganMs);
         this.serve(cursor);
       } catch (error) {

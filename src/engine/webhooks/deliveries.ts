@@ -264,9 +264,11 @@ export class Deliveries {
     const nowMs = performance.now();
     const isDue = nowMs >= this.nextFreeMs || this.options.clock.now() >= this.nextDueMs;
     const isLook = isDue || this.mayHaveMissed;
+    // Before the leases: one of another process that ends meanwhile is either taken now, or its end is known.
+    if (isLook) await this.lookAhead();
     if (this.hinted || isLook) await this.lease();
     await this.take();
-    if (isLook) await this.lookAhead();
+    if (isLook) await this.measureQueues();
     return this.restMs();
   }
 
@@ -290,18 +292,26 @@ export class Deliveries {
   }
 
   private async lookAhead(): Promise<void> {
-    const { pool, clock, pendingLimit } = this.options;
-    // Rows written from here on are found by the next look.
+    const { pool, clock } = this.options;
+    // Rows written from here on are found by the next look; tries that end meanwhile set earlier times.
     this.mayHaveMissed = false;
+    this.nextDueMs = this.nextFreeMs = Infinity;
     try {
-      const next = await upcoming(pool, this.held.holder, clock.now());
-      this.nextDueMs = next.dueMs ?? Infinity;
-      this.nextFreeMs = next.freeInMs === null ? Infinity : performance.now() + next.freeInMs;
-      await noteFullQueues(pool, pendingLimit);
+      const { dueMs, freeInMs } = await upcoming(pool, this.held.holder, clock.now());
+      if (dueMs !== null) this.nextDueMs = Math.min(this.nextDueMs, dueMs);
+      if (freeInMs !== null) this.nextFreeMs = Math.min(this.nextFreeMs, performance.now() + freeInMs);
     } catch (error) {
       this.mayHaveMissed = true;
       throw error;
     }
+  }
+
+  private async measureQueues(): Promise<void> {
+    const { pool, pendingLimit } = this.options;
+    await noteFullQueues(pool, pendingLimit).catch((error: unknown) => {
+      this.mayHaveMissed = true;
+      throw error;
+    });
   }
 
   /** Starts tries: one webhook of each tenant in turn, longest wait first. */

@@ -373,6 +373,26 @@ test('another worker replaces one that cannot reach Postgres for longer than its
   await lost.close();
 });
 
+test('a lease of another worker that ends while this one looks is not missed', async () => {
+  const { id, receiver: to } = await webhook();
+  await bed.send(id, ['anna']);
+  await bed.pool.query(
+    `UPDATE webhook_state SET holder = gen_random_uuid(), held_until = clock_timestamp() + interval '1 s' WHERE webhook_id = $1`,
+    [id],
+  );
+  const isOver = async (): Promise<boolean> =>
+    (await bed.pool.query('SELECT FROM webhook_state WHERE held_until < clock_timestamp() AND webhook_id = $1', [id]))
+      .rowCount === 1;
+  let looks = 0;
+  // Between the statement that takes leases and the one that reads when others end, in any order.
+  const before = async (text: string): Promise<void> => {
+    if (/freeInMs/.test(text) && (looks += 1) === 1) await expect.poll(isOver).toBe(true);
+  };
+  bed.worker({ before });
+  await empty();
+  expect(to.received).toHaveLength(1);
+});
+
 describe('sharing the tries that a process has in flight', () => {
   let several: DeliveryBed;
   beforeAll(async () => {

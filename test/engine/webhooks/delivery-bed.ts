@@ -70,10 +70,19 @@ export class DeliveryBed {
     for (const { worker } of this.workers) worker.webhooksChanged();
   }
 
-  /** Starts a worker. */
-  worker(options: Partial<DeliveriesOptions> & Partial<SenderOptions> = {}): Deliveries {
-    const { timeoutMs = 10_000, allowPrivate = true, resolve, ...rest } = options;
+  /** Starts a worker. `before`: awaited before each statement that is not part of a transaction. */
+  worker(
+    options: Partial<DeliveriesOptions> & Partial<SenderOptions> & { before?: (text: string) => Promise<void> } = {},
+  ): Deliveries {
+    const { timeoutMs = 10_000, allowPrivate = true, resolve, before, ...rest } = options;
     const pool = createPool(this.database.stack.databaseUrl, { max: 3 });
+    if (before !== undefined) {
+      const query = pool.query.bind(pool) as (text: string, values?: unknown[]) => Promise<unknown>;
+      pool.query = (async (text: string, values?: unknown[]) => {
+        await before(text);
+        return query(text, values);
+      }) as never;
+    }
     const worker = new Deliveries({
       pool,
       clock: this.clock,
