@@ -123,12 +123,7 @@ export class Bill {
   private readonly payStorage: (ms: number) => void;
 
   /** `cost`: to which everything is added. `payStorage`: pays for what happens outside of this process. */
-  constructor(
-    lane: Lane,
-    cost: Cost,
-    pay: (ms: number) => void,
-    payStorage: (ms: number) => void = () => undefined,
-  ) {
+  constructor(lane: Lane, cost: Cost, pay: (ms: number) => void, payStorage: (ms: number) => void = () => undefined) {
     this.lane = lane;
     this.cost = cost;
     this.pay = pay;

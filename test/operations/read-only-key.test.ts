@@ -232,7 +232,7 @@ test('everything that it may call changes nothing and shows no secret', async ()
 
 test("of a webhook's address it sees the host, also in the audit log; a key with full access sees all of it", async () => {
   const shown = async (key: string | undefined): Promise<unknown[]> => {
-    const get = async (path: string): Promise<any> => (await laurel.admin.send('GET', path, { ...(key && { key }) })).body;
+    const get = async (path: string) => (await laurel.admin.send('GET', path, { ...(key && { key }) })).body;
     const [webhook] = await get('/v1/webhooks');
     const one = await get(`/v1/webhooks/${webhook.id}`);
     const entries = await get('/v1/audit-log?kind=webhook');

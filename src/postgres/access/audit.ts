@@ -105,7 +105,8 @@ export async function writeRepeatable(client: Pool | PoolClient, records: readon
     await writeRows(client, single);
     const count = group.length - single.length;
     if (count === 0) continue;
-    if (merged === null) await writeRows(client, [{ tenantNo, by: { who: by.who }, action, kind, nowMs, after: { count } }]);
+    if (merged === null)
+      await writeRows(client, [{ tenantNo, by: { who: by.who }, action, kind, nowMs, after: { count } }]);
     else
       await client.query(
         `UPDATE audit_log SET after = jsonb_build_object('count', (after ->> 'count')::int + $2) WHERE no = $1`,
