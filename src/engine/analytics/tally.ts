@@ -4,16 +4,15 @@ import { KIND, kindField, RECORD } from '../../packed/record-fields.ts';
 import type { HappenedRecord, ImportedRecord } from '../../packed/record.ts';
 import { firstAndOther, numbered, type Numbered } from '../../packed/unpack-state.ts';
 import { USER } from '../../packed/user-fields.ts';
+import { addAnalytics, type AnalyticsRow } from '../../postgres/analytics.ts';
 import {
-  addAnalytics,
-  countedSegments,
-  readFirstSegments,
-  storeFirstSegments,
-  type AnalyticsRow,
   type CountedSegments,
+  countedSegments,
   type FirstSegments,
   type HeldValue,
-} from '../../postgres/analytics.ts';
+  readFirstSegments,
+  storeFirstSegments,
+} from '../../postgres/analytics-segments.ts';
 import { storableText } from '../../postgres/storable-json.ts';
 import { userHash } from '../leaderboards/snapshot-parts.ts';
 import { isControl } from '../responses/users.ts';

@@ -5,7 +5,7 @@ import type { Notification } from '../../domain/notifications/notification.ts';
 import { OUTBOX } from '../../packed/call-fields.ts';
 import { RECORD } from '../../packed/record-fields.ts';
 import type { UncheckedRecord } from '../../packed/record.ts';
-import { forgetValuesOf } from '../../postgres/analytics.ts';
+import { forgetValuesOf } from '../../postgres/analytics-segments.ts';
 import { insertBalanceChanges } from '../../postgres/balance-changes.ts';
 import { insertRankRewards } from '../../postgres/boards/rank-rewards.ts';
 import { manySnapshots, replaceSnapshotParts, snapshotPartsWith } from '../../postgres/boards/snapshots.ts';

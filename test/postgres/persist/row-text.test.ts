@@ -125,6 +125,6 @@ test('arrays equal the input', async () => {
   expect(await read('bytea', bytesOf([Buffer.from([0, 255]), Buffer.alloc(0)]))).toEqual(['\\x00ff', '\\x']);
 });
 
-test('refuses a number that is none', () => {
+test('refuses NaN, which Postgres would store', () => {
   expect(() => numericText({ whole: Number.NaN, micros: 0 })).toThrow(UnstorableValue);
 });
