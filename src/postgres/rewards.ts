@@ -78,16 +78,20 @@ export async function nthNewestClaims(
   return new Map(rows.map(({ rewardNo, reservedMs }) => [rewardNo, reservedMs]));
 }
 
-/** How many of a tenant's newest claims (`most`) were claimed before a time and are neither fulfilled nor cancelled. */
+/**
+ * How many of a tenant's newest claims (`most`) were claimed before a time and are neither fulfilled nor cancelled. 0 if none of them is
+ * fulfilled: then nobody records that.
+ */
 export async function countWaitingClaims(
   pool: Pool,
   tenantNo: number,
   { beforeMs, most }: { beforeMs: number; most: number },
 ): Promise<number> {
   const { rows } = await pool.query<{ count: number }>(
-    `SELECT count(*)::int AS count
-       FROM (SELECT state, claimed FROM reward_claims WHERE tenant_no = $1 ORDER BY id DESC LIMIT $3) AS newest
-      WHERE state = ${CLAIM_STATE.claimed} AND claimed < to_timestamp($2::float8 / 1000)`,
+    `SELECT CASE WHEN bool_or(state = ${CLAIM_STATE.fulfilled})
+              THEN count(*) FILTER (WHERE state = ${CLAIM_STATE.claimed} AND claimed < to_timestamp($2::float8 / 1000))
+              ELSE 0 END::int AS count
+       FROM (SELECT state, claimed FROM reward_claims WHERE tenant_no = $1 ORDER BY id DESC LIMIT $3) AS newest`,
     [tenantNo, beforeMs, most],
   );
   return rows[0]!.count;

@@ -59,6 +59,16 @@ export function Editor({ open, noun, create, update, onClose, ...form }: EditorP
   );
 }
 
+let isPressed = false;
+addEventListener('pointerdown', () => (isPressed = true), true);
+for (const type of ['pointerup', 'pointercancel']) addEventListener(type, () => (isPressed = false), true);
+
+/** Runs something at once or, while a pointer is pressed, after its click: a message that appears would move what is being clicked. */
+function afterClick(run: () => void): void {
+  if (isPressed) addEventListener('pointerup', () => setTimeout(run), { once: true });
+  else run();
+}
+
 const initialOf = (fields: readonly Field[], item: Values | null): Values =>
   Object.fromEntries(fields.map((field) => [field.name, valueIn(item ?? {}, field)]));
 
@@ -71,7 +81,7 @@ export function FieldsForm({ fields, item, save: saveValues, done, preview, anal
   const stored = initialOf(fields, item);
   const values: Values = { ...stored, ...edits };
   const [touched, setTouched] = useState<ReadonlySet<string>>(new Set());
-  const touch = (names: readonly string[]): void => setTouched(new Set([...touched, ...names]));
+  const touch = (names: readonly string[]): void => setTouched((before) => new Set([...before, ...names]));
   const save = useChange({ run: () => saveValues(sentOf(fields, values, item)), done, quiet: true });
   const previewed = usePreview(preview, { ...sentOf(fields, values, item), ...(item !== null && { id: item.id }) });
   const refusal = save.error?.message ?? '';
@@ -120,14 +130,7 @@ export function FieldsForm({ fields, item, save: saveValues, done, preview, anal
     >
       {analysis !== undefined && <AnalysisLink to={analysis} className="self-start" />}
       {shown.map((field) => (
-        <div
-          key={field.name}
-          data-field={field.name}
-          onBlur={({ relatedTarget }) => {
-            // A message that appears under the pointer would move the button being pressed.
-            if (!(relatedTarget instanceof HTMLButtonElement)) touch([field.name]);
-          }}
-        >
+        <div key={field.name} data-field={field.name} onBlur={() => afterClick(() => touch([field.name]))}>
           <FieldInput
             field={field}
             required={isRequired(field, values)}
