@@ -102,7 +102,7 @@ export async function writeRepeatable(client: Pool | PoolClient, records: readon
     );
     const { entries, merged } = found[0]!;
     const single = group.slice(0, Math.max(0, MOST_SINGLE - entries));
-    await writeRows(client, single);
+    if (single.length > 0) await writeRows(client, single);
     const count = group.length - single.length;
     if (count === 0) continue;
     if (merged === null)
@@ -163,8 +163,9 @@ export class AuditTrail {
     if (records.length === 0) return;
     this.waiting = [];
     try {
+      // Entries of refused keys are counts already (`RefusedKeys`).
       const isRepeatable = ({ entries }: AuditRecord): boolean =>
-        entries.every(({ action }) => WITHOUT_CHANGE.includes(action));
+        entries.every(({ action }) => action !== 'refuse' && WITHOUT_CHANGE.includes(action));
       await writeAudit(
         this.pool,
         records.filter((record) => !isRepeatable(record)),
