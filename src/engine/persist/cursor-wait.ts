@@ -126,7 +126,7 @@ class ShardWatch {
       this.waiters.push({ ...wanted, bill: currentBill(), beganMs, movedMs: beganMs, cursor: null, resolve, reject });
       this.newcomers = true;
       if (this.running) this.wake.abort();
-      else void forAll(() => this.run());
+      else void this.run();
     });
   }
 
@@ -138,7 +138,7 @@ class ShardWatch {
       this.newcomers = false;
       try {
         const beganMs = performance.now();
-        // A caller may have woken this loop in its own turn.
+        // Without the bill of the caller whose turn it still is: all who wait are charged.
         const cursor = await forAll(() => readCursor(this.pool, this.shard));
         this.charge(performance.now() - beganMs);
         this.serve(cursor);
