@@ -81,13 +81,13 @@ async function writeRows(client: Pool | PoolClient, rows: readonly Row[]): Promi
   );
 }
 
-/** Entries of a key a minute about the same kind of action that are kept one by one, if the action changes nothing. */
+/** Sign-ins or assistants' calls of a key a minute that are kept one by one. */
 const MOST_SINGLE = 60;
 const A_MINUTE_MS = 60_000;
 
 /**
- * Records sign-ins and actions that change nothing. Beyond 60 a minute of one key, further ones are one entry with their number, so that
- * the holder of a key without a rate limit cannot fill the log.
+ * Records sign-ins or assistants' calls. Beyond 60 a minute of one key, further ones are one entry with their number, so that the holder
+ * of a key without a rate limit cannot fill the log.
  */
 export async function writeRepeatable(client: Pool | PoolClient, records: readonly AuditRecord[]): Promise<void> {
   const rows = records.flatMap(({ entries, ...of }) => entries.map((entry) => ({ ...of, ...entry })));
@@ -163,9 +163,8 @@ export class AuditTrail {
     if (records.length === 0) return;
     this.waiting = [];
     try {
-      // Entries of refused keys are counts already (`RefusedKeys`).
-      const isRepeatable = ({ entries }: AuditRecord): boolean =>
-        entries.every(({ action }) => action !== 'refuse' && WITHOUT_CHANGE.includes(action));
+      // Exports stay one by one: whose data left must be known.
+      const isRepeatable = ({ entries }: AuditRecord): boolean => entries.every(({ action }) => action === 'call');
       await writeAudit(
         this.pool,
         records.filter((record) => !isRepeatable(record)),

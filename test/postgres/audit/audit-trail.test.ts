@@ -33,18 +33,24 @@ test('a record is stored when its promise resolves; concurrent ones keep their o
   expect((await names()).slice(1)).toEqual(Array.from({ length: 50 }, (_, n) => String(n)));
 });
 
-test('beyond 60 a minute, exports of a key are counted in one entry; changes, and exports of other keys, are not', async () => {
+test('beyond 60 a minute, calls of a key are counted in one entry; exports, changes and calls of other keys are not', async () => {
   const trail = new AuditTrail(database.pool, clock, log);
-  const exported = (userId: string, who = BY.who) => ({
+  const call = (who = BY.who) => ({
     tenantNo: 0,
     by: { ...BY, who },
+    entries: [{ action: 'call', kind: 'tool', name: 'list_metrics' } as const],
+  });
+  const exported = (userId: string) => ({
+    tenantNo: 0,
+    by: BY,
     entries: [{ action: 'export', kind: 'user', userId } as const],
   });
-  await trail.record(exported('first'));
-  await Promise.all(Array.from({ length: 70 }, (_, n) => trail.record(exported(`u${n}`))));
+  await trail.record(call());
+  await Promise.all(Array.from({ length: 70 }, () => trail.record(call())));
   await Promise.all(Array.from({ length: 70 }, () => trail.record(batch('change'))));
-  await trail.record(exported('other', 'adm_other'));
-  await trail.record(exported('last'));
+  await Promise.all(Array.from({ length: 70 }, (_, n) => trail.record(exported(`u${n}`))));
+  await trail.record(call('adm_other'));
+  await trail.record(call());
   const read = async (): Promise<unknown[]> =>
     (
       await database.pool.query(
@@ -52,13 +58,14 @@ test('beyond 60 a minute, exports of a key are counted in one entry; changes, an
       )
     ).rows;
   expect(await read()).toEqual([
-    { who: 'adm_other', action: 'export', entries: 1, further: null },
+    { who: 'adm_other', action: 'call', entries: 1, further: null },
+    { who: 'adm_test', action: 'call', entries: 61, further: 12 },
     { who: 'adm_test', action: 'create', entries: 70, further: null },
-    { who: 'adm_test', action: 'export', entries: 61, further: 12 },
+    { who: 'adm_test', action: 'export', entries: 70, further: null },
   ]);
   clock.set(clock.now() + 60_000);
-  await trail.record(exported('a minute later'));
-  expect((await read()).at(-1)).toEqual({ who: 'adm_test', action: 'export', entries: 62, further: 12 });
+  await trail.record(call());
+  expect((await read())[1]).toEqual({ who: 'adm_test', action: 'call', entries: 62, further: 12 });
   expect(errors).toEqual([]);
 });
 
