@@ -168,8 +168,18 @@ test('with --retries, events that were refused or recorded without an answer are
     // What was recorded by an earlier try is answered 202.
     const ofEach = summary.events;
     // On a busy machine, tries also time out before the proxy closes them.
-    const { 'event closed': closed = 0, 'event timeout': timeouts = 0, ...statuses } = summary.statuses;
-    expect(statuses).toEqual({ 'event 202': ofEach, 'event 503': ofEach });
+    const {
+      'event closed': closed = 0,
+      'event timeout': timeouts = 0,
+      'event 503': refused = 0,
+      ...done
+    } = summary.statuses;
+    // Laurel may refuse the second try as well, so that the third one is the first to be recorded.
+    const { 'event 202': repeated = 0, 'event 201': recorded = 0, ...others } = done;
+    expect(others).toEqual({});
+    expect(repeated).toBeGreaterThan(0);
+    expect(repeated + recorded).toBe(ofEach);
+    expect(refused).toBeGreaterThanOrEqual(ofEach);
     expect(closed + timeouts).toBeGreaterThanOrEqual(ofEach);
     expect(verification).toMatchObject({ differing: 0, unknown: 0 });
     expect([verification!.events, verification!.acknowledged]).toEqual([tries.size, tries.size]);
