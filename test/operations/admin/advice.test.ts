@@ -175,7 +175,7 @@ test('rewards that will be sold out at the rate of the last claims', async () =>
 
 test('claims that nobody delivers', async () => {
   const waiting = async () => (await list()).find(({ code }) => code === 'claims_waiting');
-  // Whoever does not record deliveries has no use for the advice.
+  // A tenant that does not record deliveries has no use for the advice.
   expect(await waiting()).toBeUndefined();
   const { claims } = (await laurel.admin.get('/v1/claims?limit=100')).body as { claims: { id: string }[] };
   const [last, other, first, ...more] = claims;
