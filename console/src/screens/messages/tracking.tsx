@@ -27,12 +27,7 @@ export function Tracking({ settings: { trackOpens, trackClicks } }: { settings: 
         Only the first time of each message is recorded, for the log and for Analytics. It concerns messages sent from
         now on. Your privacy policy should mention it.
       </p>
-      <FieldsForm
-        fields={FIELDS}
-        item={item}
-        save={(sent) => applySettings({ ...item, ...sent })}
-        done="Saved."
-      />
+      <FieldsForm fields={FIELDS} item={item} save={(sent) => applySettings({ ...item, ...sent })} done="Saved." />
     </Panel>
   );
 }
