@@ -23,7 +23,12 @@ const CLOSE_OBJECT = 0x7d;
 
 const SPACES = /[ \t\r\n]*/y;
 const SCALAR = /true|false|null|-?(?:0|[1-9]\d*)(?:\.\d+)?(?:[eE][+-]?\d+)?/y;
-const ESCAPE = /\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})/y;
+// Bounded, because a pattern needs memory for everything that it may backtrack over.
+const STRING_PIECE = /(?:[ !#-[\]-\uffff]|\\(?:["\\/bfnrt]|u[0-9a-fA-F]{4})){1,1024}/y;
+
+/** The beginning of a string for which a loop is faster than a pattern. */
+const SHORT = 64;
+const isOrdinary = (code: number): boolean => code >= SPACE && code !== QUOTE && code !== BACKSLASH;
 
 /** V8 keeps the whole text for the sake of a longer slice of it. */
 const LONGEST_COPIED = 12;
@@ -156,19 +161,16 @@ class JsonReader {
   private string(isKept: boolean): string {
     const { text, at: start } = this;
     let at = start + 1;
-    let isEscaped = false;
-    for (let code = text.charCodeAt(at); code !== QUOTE; code = text.charCodeAt(at)) {
-      if (!(code >= SPACE)) throw invalidJson(text, at);
-      if (code === BACKSLASH) {
-        isEscaped = true;
-        ESCAPE.lastIndex = at;
-        if (!ESCAPE.test(text)) throw invalidJson(text, at);
-        at = ESCAPE.lastIndex;
-      } else at += 1;
+    const shortEnd = at + SHORT;
+    while (at < shortEnd && isOrdinary(text.charCodeAt(at))) at += 1;
+    if (text.charCodeAt(at) !== QUOTE) {
+      STRING_PIECE.lastIndex = at;
+      while (STRING_PIECE.test(text)) at = STRING_PIECE.lastIndex;
     }
+    if (text.charCodeAt(at) !== QUOTE) throw invalidJson(text, at);
     this.at = at + 1;
-    if (isEscaped) return JSON.parse(text.slice(start, this.at)) as string;
     const slice = text.slice(start + 1, at);
+    if (slice.includes('\\')) return JSON.parse(text.slice(start, this.at)) as string;
     return isKept && slice.length > LONGEST_COPIED ? ` ${slice}`.slice(1) : slice;
   }
 }
