@@ -349,7 +349,7 @@ describe('a configuration with every property', () => {
         return operation.method === 'get' && match !== null ? [{ operation, params: { ...match.groups } }] : [];
       })[0]!;
       const query = { limit: Number(searchParams.get('limit')), skip: Number(searchParams.get('skip')) };
-      const call = { params: found.params, query, tenant: { no: 0 } };
+      const call = { params: found.params, query, tenant: { no: 0 }, caller: { scope: 'all' } };
       return ((await found.operation.handle(services as never, call as never)) as { body: unknown }).body;
     };
     const { document } = await pullSource({ ask } as Source, { partial: false });
