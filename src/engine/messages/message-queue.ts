@@ -152,7 +152,8 @@ async function begin<M, R extends AttemptResult>(
   const { message, localDay, mostPerDay } = prepared;
   const claim = await claimMessage(pool, { message: due, nowMs, localDay, mostPerDay });
   if (claim === 'gone') return null;
-  if (claim === 'limit') return waits({ status: 'dropped', reason: 'the user already got as many today' });
+  if (claim === 'limit')
+    return waits({ status: 'dropped', reason: `the limit of ${mostPerDay} a day to one user was reached` });
   return async () => {
     await onStep?.('claimed');
     await attempt(options, due, message);

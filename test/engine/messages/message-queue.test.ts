@@ -202,12 +202,12 @@ test('a user gets at most as many on a day, whatever runs at the same time', asy
   await add('other', { userId: 'bo' });
   await Promise.all([work({ mostPerDay: 2 }), work({ mostPerDay: 2 }), work({ mostPerDay: 2 })]);
   const { rows } = await database.pool.query(
-    'SELECT user_id, status, count(*)::int FROM email_messages GROUP BY 1, 2 ORDER BY 1, 2',
+    'SELECT user_id, status, reason, count(*)::int FROM email_messages GROUP BY 1, 2, 3 ORDER BY 1, 2',
   );
   expect(rows).toEqual([
-    { user_id: 'ada', status: 'dropped', count: 4 },
-    { user_id: 'ada', status: 'sent', count: 2 },
-    { user_id: 'bo', status: 'sent', count: 1 },
+    { user_id: 'ada', status: 'dropped', reason: 'the limit of 2 a day to one user was reached', count: 4 },
+    { user_id: 'ada', status: 'sent', reason: null, count: 2 },
+    { user_id: 'bo', status: 'sent', reason: null, count: 1 },
   ]);
   expect(smtp.received).toHaveLength(3);
 });
