@@ -1,6 +1,6 @@
 import { Type, type Static, type TObject, type TUnsafe } from 'typebox';
 import type { AdminIssue, DeletedResources } from '../domain/administration/admin.ts';
-import { allFaultsFinder, unknownFieldsText } from './validation.ts';
+import { faultFinder, unknownFieldsText } from './validation.ts';
 import { AppError, shortened } from '../errors.ts';
 
 const MOST_ITEMS = 100;
@@ -38,9 +38,6 @@ export interface BulkItems<Item extends TObject> {
 /** Query of bulk creations: all or nothing. */
 export const Strict = Type.Object({ strict: Type.Boolean({ default: false }) });
 
-/** How many fields the issue of an item names. */
-const NAMED_FAULTS = 5;
-
 /** How many refused items the error of a strict call names. */
 const NAMED = 3;
 
@@ -71,17 +68,14 @@ export class Warning {
 
 /** Declares a bulk operation's items. `alsoKnown`: fields without effect, which clients send back. */
 export function bulkItems<Item extends TObject>(item: Item, alsoKnown?: TObject): BulkItems<Item> {
-  const faultsOf = allFaultsFinder(item);
+  const faultOf = faultFinder(item);
   const known = Type.Object({ ...item.properties, ...alsoKnown?.properties });
   const messageOf = (value: unknown): string | null => {
     // Checked first, because a misspelt field often explains a missing one.
     const unknown = unknownFieldsText(known, value);
     if (unknown !== null) return unknown;
-    const faults = new Map<string, string>();
-    // A further fault of a field often follows from its first one.
-    for (const { field, text } of faultsOf(value)) if (!faults.has(field)) faults.set(field, text);
-    const texts = [...faults].map(([field, text]) => `${field || 'The item'} ${text}`);
-    return texts.length === 0 ? null : texts.slice(0, NAMED_FAULTS).join('; ');
+    const fault = faultOf(value);
+    return fault && `${fault.field || 'The item'} ${fault.text}`;
   };
   // If items have no ID yet, a sent `id` means nothing.
   const hasId = Object.hasOwn(item.properties, 'id');
