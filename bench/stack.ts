@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
-import { readEnv } from '../src/env.ts';
+import { readEnv } from '../src/settings/env.ts';
 import { LoadProcesses } from '../src/cli/load/processes.ts';
 import { prepareDatabase, WORKER_NODE_OPTIONS } from '../src/processes/first-start.ts';
 import { freePort } from '../src/local/free-ports.ts';

@@ -1,4 +1,4 @@
-import { readEnv, type Env } from './env.ts';
+import { readEnv, type Env } from './settings/env.ts';
 import {
   keyOfFailedStart,
   prepareDatabase,

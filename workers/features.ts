@@ -2,7 +2,7 @@ import type { Notification } from '../src/domain/notifications/notification.ts';
 import { createAchievementEmails } from '../src/engine/notifications/due/achievement-emails.ts';
 import { createEmailRounds } from '../src/engine/notifications/due/email-rounds.ts';
 import { createAnniversaries, createYearCounts } from '../src/engine/achievements/anniversaries.ts';
-import { createBackdatingEngine, type BackdatingOptions } from '../src/engine/achievements/backdating.ts';
+import { createBackdatingEngine, type BackdatingOptions } from '../src/engine/backfills/backdating.ts';
 import { createAuditRetention } from '../src/engine/retention/audit-retention.ts';
 import { createBatchProcessor } from '../src/engine/events/batch-processor.ts';
 import { clockPass } from '../src/engine/schedule/clock-control.ts';
@@ -11,7 +11,7 @@ import { lookUpKeys } from '../src/engine/events/stored-replies.ts';
 import { createKeyAgeing } from '../src/engine/retention/key-ageing.ts';
 import { JobRunner } from '../src/engine/schedule/job-runner.ts';
 import { BoardsDue } from '../src/engine/leaderboards/boards-due.ts';
-import { createBoardFilling } from '../src/engine/leaderboards/board-filling.ts';
+import { createBoardFilling } from '../src/engine/backfills/board-filling.ts';
 import { createLeagueClosing } from '../src/engine/leaderboards/league-closing.ts';
 import { createLeagueReports } from '../src/engine/leaderboards/league-reports.ts';
 import { StraySets } from '../src/engine/leaderboards/stray-sets.ts';
@@ -45,13 +45,18 @@ import { StreakSweep } from '../src/engine/streaks/streak-sweep.ts';
 import { createMessageLog, createSecretErasure } from '../src/engine/webhooks/message-log.ts';
 import { createMessageRetention } from '../src/engine/messages/message-log.ts';
 import { createResends } from '../src/engine/webhooks/webhook-deliveries.ts';
-import { AUDIT_RETENTION_DAYS, IDEMPOTENCY_KEYS_PER_DAY, MESSAGE_LOG_DAYS, WEBHOOK_LOG_DAYS } from '../src/env.ts';
+import {
+  AUDIT_RETENTION_DAYS,
+  IDEMPOTENCY_KEYS_PER_DAY,
+  MESSAGE_LOG_DAYS,
+  WEBHOOK_LOG_DAYS,
+} from '../src/settings/env.ts';
 import { exclusively } from '../src/postgres/transaction.ts';
 import { createConverting } from '../src/engine/rebuild/conversion.ts';
 import { createMergeEnding } from '../src/engine/users/merge-ending.ts';
 import { rowRemoval } from '../src/engine/users/row-removal.ts';
 import { announceLive, listenedTenants } from '../src/redis/live-streams.ts';
-import type { Rounds } from '../src/rounds.ts';
+import type { Rounds } from '../src/pacing/rounds.ts';
 import type { Delivery } from './delivery.ts';
 import { batchWorker } from './jobs/batch.ts';
 import { persistWorker } from './jobs/persist.ts';

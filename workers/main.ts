@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { endWithParent, gatheredMetrics, supervisedRuns, tellReady } from '../src/processes/child-process.ts';
 import { systemClock } from '../src/clock.ts';
-import { readEnv } from '../src/env.ts';
+import { readEnv } from '../src/settings/env.ts';
 import { createLog, endWith, logProcessErrors } from '../src/telemetry/log.ts';
 import { waitForMigrations } from '../src/postgres/migrate.ts';
 import { createPool } from '../src/postgres/pool.ts';

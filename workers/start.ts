@@ -4,7 +4,7 @@ import { SHARD_NUMBERS } from '../src/redis/keys.ts';
 import { shardsWithEntries } from '../src/redis/outbox.ts';
 import { startDelivery, type Delivery } from './delivery.ts';
 import { type MessageSending, startMessages } from './messages.ts';
-import type { Rounds } from '../src/rounds.ts';
+import type { Rounds } from '../src/pacing/rounds.ts';
 import { BACKSTOP_MS, createBatches, createJobs, createPersisting, createSchedule } from './features.ts';
 import { createWorkerCore, type WorkerCore, type WorkersOptions } from './worker-core.ts';
 

@@ -5,7 +5,7 @@ import { onServer } from '../src/redis/endpoints.ts';
 import { isElsewhere } from '../src/redis/outage.ts';
 import { waitingMs } from '../src/redis/outbox.ts';
 import type { SignalKind, Signals } from '../src/redis/signals.ts';
-import { rounds, type Rounds } from '../src/rounds.ts';
+import { rounds, type Rounds } from '../src/pacing/rounds.ts';
 import { type Log, LogThrottle } from '../src/telemetry/log.ts';
 
 /** A shard is behind if an entry has waited this long, and has caught up if none has waited for `CAUGHT_UP_MS`. */

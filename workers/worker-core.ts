@@ -17,7 +17,7 @@ import { forgetOtherScripts } from '../src/redis/script.ts';
 import type { DeliveryOptions } from './delivery.ts';
 import type { PushSenderOptions } from '../src/engine/messages/push/push-senders.ts';
 import type { MessageSendingOptions } from './messages.ts';
-import type { Rounds } from '../src/rounds.ts';
+import type { Rounds } from '../src/pacing/rounds.ts';
 import type { WorkerMetrics } from './worker-metrics.ts';
 
 /** The settings of a worker, named as in `Env`, and hooks for tests. */

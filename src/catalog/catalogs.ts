@@ -5,9 +5,9 @@ import { AppError } from '../errors.ts';
 import { catalogVersions, loadCatalog } from '../postgres/catalog.ts';
 import { Listener, readRevisions, REVISIONS_CHANNEL, type RevisionsSeen } from '../postgres/revisions.ts';
 import type { Signals } from '../redis/signals.ts';
-import { SharedRuns } from '../shared-runs.ts';
+import { SharedRuns } from '../pacing/shared-runs.ts';
 import { CompiledCatalog } from './compiled-catalog.ts';
-import { forAll, inOwnTurn } from '../turns.ts';
+import { forAll, inOwnTurn } from '../pacing/turns.ts';
 
 interface Loading {
   promise: Promise<CompiledCatalog>;

@@ -5,7 +5,7 @@ import type { EventSettings, StreakSettings } from '../domain/fields/tenant-sett
 import { type Kind, LISTS } from '../domain/kinds.ts';
 import type { MessageSettings } from '../domain/notifications/message-settings.ts';
 import { replaceStreaks } from '../domain/streaks/streak-settings.ts';
-import { Slices } from '../slices.ts';
+import { Slices } from '../pacing/slices.ts';
 import {
   differences,
   type Fields,

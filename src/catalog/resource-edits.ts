@@ -1,6 +1,6 @@
 import { epochDay } from '../domain/periods.ts';
 import type { Kind } from '../domain/kinds.ts';
-import { Slices } from '../slices.ts';
+import { Slices } from '../pacing/slices.ts';
 import type { CatalogDraft } from './draft.ts';
 import { tooMuchWork } from './event-work.ts';
 import type { Fields, ResourceOf } from './resource-fields.ts';

@@ -21,7 +21,7 @@ export function addConsole(laurel: Command): void {
 async function run({ url, json }: Options): Promise<void> {
   const [{ systemClock }, { readEnv }, { createPool }, { makeSignInToken }, { privatePostgres }] = await Promise.all([
     import('../clock.ts'),
-    import('../env.ts'),
+    import('../settings/env.ts'),
     import('../postgres/pool.ts'),
     import('../postgres/access/sessions.ts'),
     import('../local/private-services.ts'),

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { counted } from '../domain/words.ts';
-import type { Env } from '../env.ts';
+import type { Env } from '../settings/env.ts';
 import type { Finding } from './finding.ts';
 
 /** Whether this process could send the push notifications of the enabled channels. The database must be of this version. */

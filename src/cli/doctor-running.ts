@@ -1,4 +1,4 @@
-import type { Env } from '../env.ts';
+import type { Env } from '../settings/env.ts';
 import type { Finding } from './finding.ts';
 
 const LAG = /^laurel_persist_lag_seconds\{[^}]*\} (\S+)$/gm;

@@ -4,7 +4,7 @@ import { statfs } from 'node:fs/promises';
 import { dirname } from 'node:path';
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
-import type { Env } from '../env.ts';
+import type { Env } from '../settings/env.ts';
 import { StartError } from '../start-error.ts';
 import { examples, EXIT, print, shardOption } from './command.ts';
 import { emailFindings, pushFindings } from './doctor-emails.ts';
@@ -49,7 +49,7 @@ function summaryText(findings: readonly Finding[]): string {
 }
 
 export async function diagnose(variables: NodeJS.ProcessEnv): Promise<Finding[]> {
-  const { readEnv } = await import('../env.ts');
+  const { readEnv } = await import('../settings/env.ts');
   // `build.mjs`, which runs before any command, refuses other releases.
   const findings: Finding[] = [{ check: 'Node', status: 'ok', found: process.versions.node }];
   let env: Env;

@@ -6,7 +6,7 @@ import type { SetAside } from '../engine/persist/refused-entries.ts';
 import type { Difference } from '../engine/rebuild/confirmation.ts';
 import { ownVersion } from '../engine/rebuild/marks.ts';
 import { verify } from '../engine/rebuild/verify.ts';
-import { readEnv } from '../env.ts';
+import { readEnv } from '../settings/env.ts';
 import { startServers } from '../local/private-services.ts';
 import { countLetters } from '../postgres/corrections/dead-letters.ts';
 import { isMigrated, migrate, MigrationError } from '../postgres/migrate.ts';

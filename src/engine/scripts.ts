@@ -16,7 +16,7 @@ import { RecentStates } from './changes/recent-states.ts';
 import { problemOf, scriptSpan } from '../telemetry/spans.ts';
 import type { Traces } from '../telemetry/traces.ts';
 import { refuseOverload } from './refusals.ts';
-import { inOwnTurn } from '../turns.ts';
+import { inOwnTurn } from '../pacing/turns.ts';
 
 export interface Asked {
   by: Author;

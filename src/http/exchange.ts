@@ -25,7 +25,7 @@ import type { Route } from './route.ts';
 import { Sender, UNRECORDED } from './sender.ts';
 import { fileRequest, type FileRequest, sendFile } from './pages.ts';
 import { strictnessOf } from './adapted-answer.ts';
-import { type Bill, STORED_MS } from '../turns.ts';
+import { type Bill, STORED_MS } from '../pacing/turns.ts';
 import type { HttpRequest, HttpResponse } from './uws.ts';
 
 /**

@@ -1,5 +1,5 @@
 import { AppError } from '../errors.ts';
-import { inTime, succeeds } from '../time-limit.ts';
+import { inTime, succeeds } from '../pacing/time-limit.ts';
 import type { ExchangeContext } from './exchange-context.ts';
 import type { Handler } from './paths.ts';
 import { requestIdOf } from './request-head.ts';

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { AppError } from '../errors.ts';
-import { Slices } from '../slices.ts';
+import { Slices } from '../pacing/slices.ts';
 import { isModest, readJson, readLargeJson } from './json-reader.ts';
 
 const JSON_TYPE = /^application\/json\s*(;.*)?$/i;

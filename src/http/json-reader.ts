@@ -1,6 +1,6 @@
 /** Reads JSON value by value: large texts in slices, and with the position of a fault. */
 import { AppError } from '../errors.ts';
-import { Slices } from '../slices.ts';
+import { Slices } from '../pacing/slices.ts';
 
 /** Maximum levels of arrays and objects: more than ten times what valid requests need. */
 const MOST_DEPTH = 64;

@@ -3,7 +3,7 @@ import { Overload } from '../engine/refusals.ts';
 import { fullServer, isUnavailable, unavailableAnswer } from '../engine/unavailable.ts';
 import { AppError } from '../errors.ts';
 import { DURATION_BUCKETS, Histogram, type Series } from '../telemetry/metrics.ts';
-import { type Cost, noCost } from '../turns.ts';
+import { type Cost, noCost } from '../pacing/turns.ts';
 import { OverShare } from './access/shares.ts';
 import { KeyRefusal } from './access/key-refusal.ts';
 

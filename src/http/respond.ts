@@ -6,7 +6,7 @@ import { remoteAddress } from './client-address.ts';
 import { requestIdOf } from './request-head.ts';
 import type { RequestMetrics } from './request-metrics.ts';
 import type { HttpResponse } from './uws.ts';
-import { inOwnTurn } from '../turns.ts';
+import { inOwnTurn } from '../pacing/turns.ts';
 
 const STATUS_LINES: Record<number, string> = Object.fromEntries(
   Object.entries(STATUS_CODES).map(([code, reason]) => [code, `${code} ${reason}`]),

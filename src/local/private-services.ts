@@ -2,7 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { existsSync } from 'node:fs';
 import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
-import type { Env } from '../env.ts';
+import type { Env } from '../settings/env.ts';
 import { StartError } from '../start-error.ts';
 import { endLeftoverServer, lockDataDir, noteServer } from './data-dir-lock.ts';
 import { requireRedisProgram, startRedis } from './redis-server.ts';

@@ -18,7 +18,7 @@ import {
 import { Activity, RecentCompletion } from '../domain/history.ts';
 import { LocalDate, Uuid } from '../domain/schemas.ts';
 import { AttributeFilter } from '../domain/user.ts';
-import { jsonInSlices } from '../slices.ts';
+import { jsonInSlices } from '../pacing/slices.ts';
 import { operation } from './operation.ts';
 
 const Range = { from: Type.Optional(LocalDate), to: Type.Optional(LocalDate) };

@@ -24,7 +24,7 @@ import { UserId } from '../domain/user.ts';
 import { picked } from '../picked.ts';
 import type { LoggedMessage } from '../postgres/notifications/messages.ts';
 import type { ChannelRow } from '../postgres/notifications/message-channels.ts';
-import { jsonInSlices } from '../slices.ts';
+import { jsonInSlices } from '../pacing/slices.ts';
 import { operation } from './operation.ts';
 import { isoTimeOrNull } from '../domain/periods.ts';
 

@@ -14,7 +14,7 @@ import { EventSummaryEntry, EventSummaryQuery } from '../domain/history.ts';
 import { Uuid, WritableBy } from '../domain/schemas.ts';
 import { rejectProfile } from '../engine/users/sent-user.ts';
 import { AppError } from '../errors.ts';
-import { Slices } from '../slices.ts';
+import { Slices } from '../pacing/slices.ts';
 import { uncheckedItems } from './bulk.ts';
 import { isClient, operation } from './operation.ts';
 import { adminResource, unknown } from './resource.ts';

@@ -24,7 +24,7 @@ import type { Kind } from '../domain/kinds.ts';
 import { dateOf, earliestLocalDay, epochDay } from '../domain/periods.ts';
 import { Uuid } from '../domain/schemas.ts';
 import { AppError } from '../errors.ts';
-import { Slices } from '../slices.ts';
+import { Slices } from '../pacing/slices.ts';
 import { BULK_BODY_BYTES, bulkItems, deleteEach, type Deletion, refuseAny, Strict } from './bulk.ts';
 import { type Caller, type Operation, operation } from './operation.ts';
 

@@ -58,7 +58,7 @@ import type { UserExport } from '../engine/users/user-export.ts';
 import type { UserProfiles } from '../engine/users/user-profiles.ts';
 import type { UserReads } from '../engine/users/user-reads.ts';
 import type { OwnWebhook, WebhookDeliveries } from '../engine/webhooks/webhook-deliveries.ts';
-import type { Backdating } from '../engine/achievements/backdating.ts';
+import type { Backdating } from '../engine/backfills/backdating.ts';
 import type { AdminKeys } from '../postgres/access/admin-keys.ts';
 import type { AuditQuery, AuditRow, RecordAudit } from '../postgres/access/audit.ts';
 import type { SeenJobs } from '../postgres/jobs.ts';

@@ -10,7 +10,7 @@ import { Nullable } from '../domain/schemas.ts';
 import { AttributeFilter, ChangedUser, UpdatedUser, UpsertedUser, User, UserId } from '../domain/user.ts';
 import { managedUserResponse } from '../engine/responses/users.ts';
 import { AppError } from '../errors.ts';
-import { jsonInSlices } from '../slices.ts';
+import { jsonInSlices } from '../pacing/slices.ts';
 import { bulkItems, deleteEach, verdict } from './bulk.ts';
 import { type Call, isClient, operation } from './operation.ts';
 import type { Services } from './services.ts';

@@ -2,7 +2,7 @@ import type { Pool, PoolClient } from 'pg';
 import { COUNTED, SEGMENT, type Counted } from '../domain/analytics.ts';
 import { decimalOfMicros, decimalText, toMicros } from '../domain/decimal.ts';
 import type { Days } from '../domain/periods.ts';
-import { mappedInSlices } from '../slices.ts';
+import { mappedInSlices } from '../pacing/slices.ts';
 import { listOf } from './persist/row-text.ts';
 import type { UserValue } from './analytics-segments.ts';
 import { OF_SAMPLED_USER } from './history/days.ts';

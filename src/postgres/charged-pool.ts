@@ -1,6 +1,6 @@
 import type pg from 'pg';
 import { AppError } from '../errors.ts';
-import { type Bill, currentBill, inTurnOf, type Lane, type TenantLanes } from '../turns.ts';
+import { type Bill, currentBill, inTurnOf, type Lane, type TenantLanes } from '../pacing/turns.ts';
 
 /** The client's socket, which counts what it has read. */
 interface Connected {

@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { AppError } from '../errors.ts';
-import { SharedRuns } from '../shared-runs.ts';
-import { inTime, succeeds } from '../time-limit.ts';
+import { SharedRuns } from '../pacing/shared-runs.ts';
+import { inTime, succeeds } from '../pacing/time-limit.ts';
 import { type OrganisationRow, readOrganisation } from './organisation.ts';
 import { readRevisions } from './revisions.ts';
 

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool, PoolClient } from 'pg';
 import { codeOf, isNetworkError } from '../network-errors.ts';
-import { inOwnTurn } from '../turns.ts';
+import { inOwnTurn } from '../pacing/turns.ts';
 
 /** Runs `work` in a transaction. Closes a connection whose rollback fails. */
 export async function transaction<T>(pool: Pool, work: (client: PoolClient) => Promise<T>): Promise<T> {

@@ -3,7 +3,7 @@ import { systemClock } from '../clock.ts';
 import { createConfigurationStore } from '../catalog/configuration/store.ts';
 import { loadDemo } from '../catalog/demo.ts';
 import { ownVersion } from '../engine/rebuild/marks.ts';
-import type { Env } from '../env.ts';
+import type { Env } from '../settings/env.ts';
 import { createAdminKeys } from '../postgres/access/admin-keys.ts';
 import { makeSignInToken } from '../postgres/access/sessions.ts';
 import { loadCatalog } from '../postgres/catalog.ts';

@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import { ENVIRONMENT, IDEMPOTENCY_KEYS_PER_DAY, type Env } from '../env.ts';
+import { ENVIRONMENT, IDEMPOTENCY_KEYS_PER_DAY, type Env } from '../settings/env.ts';
 import { BacklogWatch } from '../engine/events/backlog-watch.ts';
 import { KeyedIds } from '../engine/ids.ts';
 import { createKeptRuns, type KeptRuns } from '../engine/leaderboards/kept-runs.ts';

@@ -1,7 +1,7 @@
 import { endWithParent, gatheredMetrics, tellReady } from './child-process.ts';
 import { systemClock } from '../clock.ts';
 import { openLaurel } from './composition.ts';
-import { readEnv } from '../env.ts';
+import { readEnv } from '../settings/env.ts';
 import { createLog, endWith, logProcessErrors } from '../telemetry/log.ts';
 import { serve } from './serve.ts';
 import { StartError } from '../start-error.ts';

@@ -1,7 +1,7 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
-import { delayMs } from '../backoff.ts';
+import { delayMs } from '../pacing/backoff.ts';
 import { StartError } from '../start-error.ts';
 import type { Log } from '../telemetry/log.ts';
 import type { Family } from '../telemetry/metrics.ts';

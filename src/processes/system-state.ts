@@ -6,7 +6,7 @@ import { runningRebuilds, tenantsByShard } from '../postgres/shards.ts';
 import { endpointsOf, shardsInUse } from '../redis/endpoints.ts';
 import { backlog } from '../redis/outbox.ts';
 import { redisState } from '../redis/server-info.ts';
-import { inTime } from '../time-limit.ts';
+import { inTime } from '../pacing/time-limit.ts';
 import { version } from '../version.ts';
 
 /** The installation's servers; null for values of one that does not answer. Never rejects. */

@@ -1,5 +1,5 @@
 import type { Command, Redis } from 'ioredis';
-import { type Bill, currentBill, inTurnOf } from '../turns.ts';
+import { type Bill, currentBill, inTurnOf } from '../pacing/turns.ts';
 
 type Stream = Parameters<Redis['sendCommand']>[1];
 

@@ -1,7 +1,7 @@
 import { Redis, type RedisOptions } from 'ioredis';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { delayMs } from '../backoff.ts';
-import { addressOptions, parseRedisUrls } from '../redis-address.ts';
+import { delayMs } from '../pacing/backoff.ts';
+import { addressOptions, parseRedisUrls } from '../settings/redis-address.ts';
 import { StartError } from '../start-error.ts';
 import { chargeCommands } from './charged-commands.ts';
 import {

@@ -1,6 +1,6 @@
 import type { Redis } from 'ioredis';
 import { addTo } from '../grouped.ts';
-import { fieldsOf } from '../redis-address.ts';
+import { fieldsOf } from '../settings/redis-address.ts';
 import { INSTALLATION_TAG, SHARD_NUMBERS, shardTag } from './keys.ts';
 
 export interface Address {

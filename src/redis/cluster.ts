@@ -1,6 +1,6 @@
 import { type Command, Redis, type RedisOptions } from 'ioredis';
-import { SharedRuns } from '../shared-runs.ts';
-import { inTime } from '../time-limit.ts';
+import { SharedRuns } from '../pacing/shared-runs.ts';
+import { inTime } from '../pacing/time-limit.ts';
 import { ANSWER_MS, connectorTo, createHome, type Home } from './cluster-home.ts';
 import {
   type Address,

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { type Bill, currentBill } from '../turns.ts';
+import { type Bill, currentBill } from '../pacing/turns.ts';
 import { connectionOf, isOfCluster } from './endpoints.ts';
 
 interface Waiting {

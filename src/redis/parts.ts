@@ -6,7 +6,7 @@ import { connectionOf, rootOf } from './endpoints.ts';
 import { isOpen, RedisNotReady } from './gate.ts';
 import { readJoined } from './joined-reads.ts';
 import { countersKey, SHARDS, type TenantPart, userKey } from './keys.ts';
-import { Slices } from '../slices.ts';
+import { Slices } from '../pacing/slices.ts';
 import { unlessSilent } from './outage.ts';
 import { groupedBy } from '../grouped.ts';
 

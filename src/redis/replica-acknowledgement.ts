@@ -10,9 +10,9 @@ import {
   RoundConnection,
   WaitingWrites,
 } from './replicas.ts';
-import { fieldsOf } from '../redis-address.ts';
+import { fieldsOf } from '../settings/redis-address.ts';
 import { runIdOf } from '../domain/shard-state.ts';
-import { inOwnTurn } from '../turns.ts';
+import { inOwnTurn } from '../pacing/turns.ts';
 
 /** No replica is known to hold the write. Answered with 503. The write was either done on the master or not attempted. */
 export class NotReplicated extends Error {

@@ -1,6 +1,6 @@
 import { type ChainableCommander, Redis, type RedisOptions } from 'ioredis';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { fieldsOf } from '../redis-address.ts';
+import { fieldsOf } from '../settings/redis-address.ts';
 import { REPLICATED_CHANNEL, replicatedKey } from './keys.ts';
 import { connectAgain } from './outage.ts';
 import { readRedisProcessId } from './server-info.ts';

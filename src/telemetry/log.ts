@@ -1,5 +1,5 @@
 import { type Logger, pino } from 'pino';
-import type { Env } from '../env.ts';
+import type { Env } from '../settings/env.ts';
 import { errorText, loggedError } from './logged-error.ts';
 
 /** The part of a logger that Laurel uses; pino has this shape. */

@@ -1,7 +1,7 @@
 import type * as Api from '@opentelemetry/api';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { StartError } from '../start-error.ts';
-import type { TraceSettings } from '../trace-settings.ts';
+import type { TraceSettings } from '../settings/trace-settings.ts';
 import { version } from '../version.ts';
 import { type Log, LogThrottle } from './log.ts';
 import type { Traces } from './traces.ts';

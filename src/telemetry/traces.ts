@@ -8,7 +8,7 @@ import {
   trace,
   type Tracer,
 } from '@opentelemetry/api';
-import type { Sampler } from '../trace-settings.ts';
+import type { Sampler } from '../settings/trace-settings.ts';
 import { parseTraceParent } from './trace-parent.ts';
 
 export interface WorkSpan {

@@ -4,11 +4,11 @@ import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { readEnv } from '../../src/env.ts';
+import { readEnv } from '../../src/settings/env.ts';
 import { freePort } from '../../src/local/free-ports.ts';
 import { findRedisProgram } from '../../src/local/redis-server.ts';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
-import { parseRedisUrls } from '../../src/redis-address.ts';
+import { parseRedisUrls } from '../../src/settings/redis-address.ts';
 import { DATA_FOLDER } from '../stack/data-folder.ts';
 import { endChild } from '../stack/child-process.ts';
 

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { dirname, join } from 'node:path';
 import { describe, expect, test } from 'vitest';
 import { parse } from 'yaml';
-import { readEnv } from '../../src/env.ts';
+import { readEnv } from '../../src/settings/env.ts';
 import { CHECKPOINTS } from '../../src/local/postgres-server.ts';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
 import { version } from '../../src/version.ts';

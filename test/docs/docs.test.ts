@@ -34,7 +34,7 @@ const options = found(cli, /(?:\.o|\.requiredO|new O)ption\(\s*'(?:-\w, )?(--[a-
 const metrics = found(source, /name: '(laurel_[a-z_]+)'/g);
 const publications = found(read('src/postgres/migrations/000100_schema.sql'), /CREATE PUBLICATION (laurel_\w+)/g);
 const variables = found(
-  read('src/env.ts') + read('src/trace-settings.ts'),
+  read('src/settings/env.ts') + read('src/settings/trace-settings.ts'),
   /(?:read\.\w+\(|variables\[)'([A-Z][A-Z_]+)'/g,
 );
 /** Variables of tests, benches and third parties. */

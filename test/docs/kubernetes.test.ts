@@ -11,7 +11,7 @@ import { PodDisruptionBudget, type IPodDisruptionBudget } from 'kubernetes-model
 import { ConfigMap, Secret, Service, type IConfigMap, type ISecret, type IService } from 'kubernetes-models/v1';
 import { parseAllDocuments } from 'yaml';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { readEnv } from '../../src/env.ts';
+import { readEnv } from '../../src/settings/env.ts';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
 import { version } from '../../src/version.ts';
 import { hasProgram } from '../stack/has-program.ts';

@@ -4,7 +4,7 @@ import { expect, onTestFinished, test } from 'vitest';
 import { callerLimits } from '../../src/http/access/rate-limit.ts';
 import { OverShare, Shares } from '../../src/http/access/shares.ts';
 import { operation, type Caller } from '../../src/operations/operation.ts';
-import { inOwnTurn, nextTurn, noCost } from '../../src/turns.ts';
+import { inOwnTurn, nextTurn, noCost } from '../../src/pacing/turns.ts';
 import { startServer, USER_KEY } from './server-fixture.ts';
 
 const user = (userId: string, prefix = `app_${userId}`, rateLimit: number | null = null): Caller => ({

@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createPool } from '../../src/postgres/pool.ts';
 import { transaction } from '../../src/postgres/transaction.ts';
-import { Bill, currentBill, inOwnTurn, Lane, noCost, TenantLanes } from '../../src/turns.ts';
+import { Bill, currentBill, inOwnTurn, Lane, noCost, TenantLanes } from '../../src/pacing/turns.ts';
 import { testStack, type TestStack } from '../stack/stack.ts';
 
 let stack: TestStack;

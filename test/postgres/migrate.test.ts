@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import type { Pool } from 'pg';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { isMigrated, migrate, MigrationError } from '../../src/postgres/migrate.ts';
-import { readEnv } from '../../src/env.ts';
+import { readEnv } from '../../src/settings/env.ts';
 import { prepareDatabase } from '../../src/processes/first-start.ts';
 import { FORM_LOCK } from '../../src/postgres/running-versions.ts';
 import { createPool } from '../../src/postgres/pool.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { readEnv } from '../../src/env.ts';
+import { readEnv } from '../../src/settings/env.ts';
 import { prepareDatabase, welcome } from '../../src/processes/first-start.ts';
 import { isConsoleBuilt } from '../../src/processes/pages.ts';
 import { testDatabase, type TestDatabase } from '../postgres/database.ts';

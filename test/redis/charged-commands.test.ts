@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createRedis, redisReady } from '../../src/redis/client.ts';
-import { Bill, currentBill, Lane, nextTurn, noCost, TenantLanes } from '../../src/turns.ts';
+import { Bill, currentBill, Lane, nextTurn, noCost, TenantLanes } from '../../src/pacing/turns.ts';
 import { testStack, type TestStack } from '../stack/stack.ts';
 
 let stack: TestStack;

@@ -2,7 +2,7 @@ import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { createRedis, redisReady } from '../../src/redis/client.ts';
 import { readJoined } from '../../src/redis/joined-reads.ts';
-import { Bill, currentBill, Lane, noCost, TenantLanes } from '../../src/turns.ts';
+import { Bill, currentBill, Lane, noCost, TenantLanes } from '../../src/pacing/turns.ts';
 import { testStack, type TestStack } from '../stack/stack.ts';
 
 let stack: TestStack;

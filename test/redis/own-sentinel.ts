@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { freePort } from '../../src/local/free-ports.ts';
-import { addressOptions } from '../../src/redis-address.ts';
+import { addressOptions } from '../../src/settings/redis-address.ts';
 import { startOwnServer } from '../engine/rebuild/own-server.ts';
 import { securedSettings, type OwnRedis, type Secured } from '../engine/rebuild/own-redis.ts';
 import { DATA_FOLDER } from '../stack/data-folder.ts';

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Logger } from 'pino';
 import type { JobRunner } from '../../src/engine/schedule/job-runner.ts';
 import { LogThrottle } from '../../src/telemetry/log.ts';
-import { rounds, type Rounds } from '../../src/rounds.ts';
+import { rounds, type Rounds } from '../../src/pacing/rounds.ts';
 
 /** Slices that one process runs concurrently, so that a long slice of one job does not delay other jobs. */
 const LANES = 3;

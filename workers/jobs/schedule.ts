@@ -1,7 +1,7 @@
 import type { Logger } from 'pino';
 import { LogThrottle } from '../../src/telemetry/log.ts';
 import type { PassOutcome } from '../../src/engine/schedule/schedule.ts';
-import { rounds, type Rounds } from '../../src/rounds.ts';
+import { rounds, type Rounds } from '../../src/pacing/rounds.ts';
 
 /** Interval of checks while another process does the work or something failed, and so the largest delay of due work. */
 const EVERY_MS = 1_000;

@@ -1,7 +1,7 @@
 import type { Catalog } from '../../domain/catalog.ts';
 import type { Configuration, ConfigurationChange, DemoResource } from '../../domain/configuration.ts';
 import type { KindPushTemplate, KindTemplate, MessageSettings } from '../../domain/notifications/message-settings.ts';
-import { Slices } from '../../slices.ts';
+import { Slices } from '../../pacing/slices.ts';
 import type { Change } from '../draft.ts';
 import { differences, type DocumentKind, KINDS, listOf, parentOf, type Resource } from '../resource-fields.ts';
 import { Export } from './export.ts';

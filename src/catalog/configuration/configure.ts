@@ -5,7 +5,7 @@ import type { Kind } from '../../domain/kinds.ts';
 import { messageProblems } from '../../domain/notifications/message-settings.ts';
 import { epochDay } from '../../domain/periods.ts';
 import type { WebhookFilter } from '../../domain/schemas.ts';
-import { Slices } from '../../slices.ts';
+import { Slices } from '../../pacing/slices.ts';
 import type { CatalogDraft } from '../draft.ts';
 import { tooMuchWork } from '../event-work.ts';
 import {

@@ -1,4 +1,4 @@
-import { inOwnTurn } from '../../turns.ts';
+import { inOwnTurn } from '../../pacing/turns.ts';
 
 /**
  * Runs the statements of analytics that scan thousands of rows, one at a time for each tenant and process, so that they leave

@@ -4,7 +4,7 @@ import type { AnalyticsLeaderboards } from '../../domain/analytics-responses.ts'
 import { boardStatus } from '../../domain/runs.ts';
 import { addTo } from '../../grouped.ts';
 import { type AnalyticsSum, readSums } from '../../postgres/analytics.ts';
-import { mappedInSlices, Slices } from '../../slices.ts';
+import { mappedInSlices, Slices } from '../../pacing/slices.ts';
 import { comparedDays, type AnalyticsQuery, type AnalyticsOptions } from './analytics-range.ts';
 import { boardFigures, placesByDay } from './figures.ts';
 import { epochDay } from '../../domain/periods.ts';

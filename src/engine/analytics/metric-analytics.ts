@@ -6,7 +6,7 @@ import { dateOf } from '../../domain/periods.ts';
 import { readSums, readSumsTogether, topValues, type AnalyticsSum } from '../../postgres/analytics.ts';
 import { firstIdOf } from '../../postgres/partitions.ts';
 import { AppError } from '../../errors.ts';
-import { mappedInSlices } from '../../slices.ts';
+import { mappedInSlices } from '../../pacing/slices.ts';
 import { sumsOfDays, talliesByDay } from './range-sums.ts';
 import { scopeOf, daysOf, type AnalyticsQuery, type AnalyticsScope, type AnalyticsOptions } from './analytics-range.ts';
 import { bySubject, eventsOn, found, inRange, periodsIn, sumOf, talliesBy } from './figures.ts';

@@ -13,7 +13,7 @@ import {
   type AnalyticsSum,
 } from '../../postgres/analytics.ts';
 import { tenantCounters } from '../../redis/parts.ts';
-import { mappedInSlices } from '../../slices.ts';
+import { mappedInSlices } from '../../pacing/slices.ts';
 import { type AnalyticsOptions, type AnalyticsScope, type Tallies } from './analytics-range.ts';
 import { inRange, talliesBy } from './figures.ts';
 

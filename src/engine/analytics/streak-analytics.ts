@@ -3,7 +3,7 @@ import { COUNTED } from '../../domain/analytics.ts';
 import type { AnalyticsStreaks } from '../../domain/analytics-responses.ts';
 import { FREQUENCIES } from '../../domain/periods.ts';
 import { SETTLED } from '../../packed/record-fields.ts';
-import { mappedInSlices } from '../../slices.ts';
+import { mappedInSlices } from '../../pacing/slices.ts';
 import { sampledStates, sumsOfDays, userCount } from './range-sums.ts';
 import { settledNow } from '../responses/streaks.ts';
 import { scopeOf, daysOf, type Tallies, type AnalyticsQuery, type AnalyticsOptions } from './analytics-range.ts';

@@ -4,7 +4,7 @@ import type { AnalyticsSegments, AnalyticsUsers } from '../../domain/analytics-r
 import { dateOf } from '../../domain/periods.ts';
 import { firstDayOf, idsOfUsers, usersWithValue, type AnalyticsSum } from '../../postgres/analytics.ts';
 import { readValues } from '../../postgres/analytics-segments.ts';
-import { mappedInSlices } from '../../slices.ts';
+import { mappedInSlices } from '../../pacing/slices.ts';
 import { sumsOfDays, talliesByDay, userCount } from './range-sums.ts';
 import { isControl } from '../responses/users.ts';
 import { scopeOf, daysOf, type AnalyticsQuery, type AnalyticsScope, type AnalyticsOptions } from './analytics-range.ts';

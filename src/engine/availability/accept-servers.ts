@@ -2,11 +2,11 @@
 import { Redis } from 'ioredis';
 import pg from 'pg';
 import type { Log } from '../../telemetry/log.ts';
-import { addressOptions, fieldsOf, parseRedisUrls } from '../../redis-address.ts';
+import { addressOptions, fieldsOf, parseRedisUrls } from '../../settings/redis-address.ts';
 import { connectRedis, redisReady } from '../../redis/client.ts';
 import { endpointsOf, isOfCluster } from '../../redis/endpoints.ts';
 import { StartError } from '../../start-error.ts';
-import { inTime } from '../../time-limit.ts';
+import { inTime } from '../../pacing/time-limit.ts';
 
 const REDIS_AT_LEAST = [7, 0] as const;
 const POSTGRES_AT_LEAST = 15;

@@ -6,7 +6,7 @@ import { connectionOf, noteShardsInUse, onPlaced, onServer, shardsInUse } from '
 import { noteSpreads } from '../../redis/parts.ts';
 import { gateOf, type Gate } from '../../redis/gate.ts';
 import type { ReplicaAcknowledgement } from '../../redis/replica-acknowledgement.ts';
-import { SharedRuns } from '../../shared-runs.ts';
+import { SharedRuns } from '../../pacing/shared-runs.ts';
 import { RedisGuard, type RedisGuardOptions } from './redis-guard.ts';
 
 export interface ServerFound {

@@ -9,7 +9,7 @@ import type { Plan } from '../../rules/plan.ts';
 import type { Refusal } from '../../rules/refusal.ts';
 import { decodeUser, encodeUser } from '../../rules/user-codec.ts';
 import { newUser, type User } from '../../rules/user.ts';
-import { currentBill, inOwnTurn } from '../../turns.ts';
+import { currentBill, inOwnTurn } from '../../pacing/turns.ts';
 import type { IdempotencyDigest } from '../ids.ts';
 import type { Scripts } from '../scripts.ts';
 import { type Block, countsOf, type Effects, type KeyUse, mapPart } from './block.ts';

@@ -8,7 +8,7 @@ import type { RecordedBoard } from '../../packed/record.ts';
 import { unpackAll } from '../../packed/state.ts';
 import { countersKey, idempotencyKey, oldKeysKey, quarantineKey, type TenantPart, userKey } from '../../redis/keys.ts';
 import { scriptNamed, type Words } from '../../redis/script.ts';
-import { Slices } from '../../slices.ts';
+import { Slices } from '../../pacing/slices.ts';
 import type { IdempotencyDigest } from '../ids.ts';
 import { type Block, commitCall, type StepPart } from './block.ts';
 import type { RecentStates } from './recent-states.ts';

@@ -11,7 +11,7 @@ import { QUEST_PERIODS } from '../../packed/user-fields.ts';
 import type { LateQuestPeriod } from '../../rules/quests.ts';
 import { replaysInTurn, replayStreaks, type StreakEvent, type StreakReplay } from '../../rules/streak-replay.ts';
 import type { User } from '../../rules/user.ts';
-import { Slices } from '../../slices.ts';
+import { Slices } from '../../pacing/slices.ts';
 import { periodsOfDay } from '../achievements/quests.ts';
 import type { OccurredEvent, ReadyEvent } from '../events/ready-event.ts';
 import { stateDigest } from '../scripts.ts';

@@ -17,13 +17,13 @@ import { acknowledged, refuseUnacknowledged } from '../../redis/gate.ts';
 import { isOtherBody, timeOfUse } from '../../redis/idempotency.ts';
 import { batchesKey, type TenantPart } from '../../redis/keys.ts';
 import { byPart } from '../../redis/parts.ts';
-import { Slices } from '../../slices.ts';
+import { Slices } from '../../pacing/slices.ts';
 import type { KeyedIds } from '../ids.ts';
 import { Overload, refusalError, SUBSCRIBED_WITHOUT_ADDRESS } from '../refusals.ts';
 import { rejectUnknownAttributes, sentUser } from '../users/sent-user.ts';
 import { guardedResult, guardError, guardName, isQuarantined, quarantinedBy } from './event-answer.ts';
 import { bodyOf, type EventWindow, metadataText, occurredMs } from './prepared-event.ts';
-import { inOwnTurn } from '../../turns.ts';
+import { inOwnTurn } from '../../pacing/turns.ts';
 
 interface BatchIntakeOptions {
   redis: Redis;

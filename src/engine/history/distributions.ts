@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import type { Days } from '../../domain/periods.ts';
-import { inOwnTurn } from '../../turns.ts';
+import { inOwnTurn } from '../../pacing/turns.ts';
 import { type SampledChanges, sampledMetricChanges, sampledPointsChanges } from '../../postgres/history/days.ts';
 
 /**

@@ -8,7 +8,7 @@ import { decodeUser } from '../../rules/user-codec.ts';
 import type { User } from '../../rules/user.ts';
 import { type DayRows, metricDays, pointsDays } from '../../postgres/history/days.ts';
 import { findMetric, findSystem } from '../find-configured.ts';
-import { Slices } from '../../slices.ts';
+import { Slices } from '../../pacing/slices.ts';
 import type { UserReads } from '../users/user-reads.ts';
 import type { ReadLimits } from './read-limits.ts';
 

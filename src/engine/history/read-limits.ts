@@ -1,5 +1,5 @@
 import { AppError } from '../../errors.ts';
-import { inOwnTurn } from '../../turns.ts';
+import { inOwnTurn } from '../../pacing/turns.ts';
 
 /** Concurrent history reads of one tenant in a process. */
 const MOST_OF_TENANT = 4;

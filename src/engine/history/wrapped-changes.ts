@@ -4,7 +4,7 @@ import type { Days } from '../../domain/periods.ts';
 import type { WrappedMetric, WrappedPoints } from '../../domain/history.ts';
 import type { AttributeSum, MetricDay, PointsDay } from '../../postgres/history/days.ts';
 import type { User } from '../../rules/user.ts';
-import { Slices } from '../../slices.ts';
+import { Slices } from '../../pacing/slices.ts';
 
 /** Returns the percentile of a change. `no`: number of the metric or points system. */
 export type Percentile = (no: number, change: number) => number;

@@ -19,7 +19,7 @@ import type { AttributeSums, ComparedDays } from './wrapped-changes.ts';
 import { type Percentiles, type Period, PERIODS, userPlaces, windowOf, wrappedPeriod } from './wrapped-period.ts';
 import { daysBefore, daysOfYear, eventsByDay, yearActivity } from './year-activity.ts';
 import { groupedBy } from '../../grouped.ts';
-import { nextTurn } from '../../turns.ts';
+import { nextTurn } from '../../pacing/turns.ts';
 
 const MAX_YEAR = 9999;
 /** All days that exist, in epoch days. */

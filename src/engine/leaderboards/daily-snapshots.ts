@@ -9,7 +9,7 @@ import { type BoardProgress, boardsInProgress, lockProgress, moveProgress } from
 import { addSnapshots, snapshotBefore, type TakenSnapshots } from '../../postgres/boards/snapshots.ts';
 import { transaction } from '../../postgres/transaction.ts';
 import { beforeNaming } from '../../postgres/users/stored-states.ts';
-import { withTimeLimit } from '../../time-limit.ts';
+import { withTimeLimit } from '../../pacing/time-limit.ts';
 import { whileWhole } from '../persist/cursor-wait.ts';
 import type { DueWork } from '../schedule/due-work.ts';
 import type { Pieces } from '../schedule/pieces.ts';

@@ -19,7 +19,7 @@ import { type BoardProgress, boardsInProgress, lockProgress, moveProgress } from
 import { oweRewards } from '../../postgres/boards/rank-rewards.ts';
 import { isUniqueViolation, transaction } from '../../postgres/transaction.ts';
 import { beforeNaming } from '../../postgres/users/stored-states.ts';
-import { withTimeLimit } from '../../time-limit.ts';
+import { withTimeLimit } from '../../pacing/time-limit.ts';
 import { whileWhole } from '../persist/cursor-wait.ts';
 import type { Pieces } from '../schedule/pieces.ts';
 import { boardKeyOf, boardPiece, boardPieces, readyBoards } from './board-pieces.ts';

@@ -1,5 +1,5 @@
 import { turned } from '../../domain/leaderboard.ts';
-import { Slices, sortedInSlices } from '../../slices.ts';
+import { Slices, sortedInSlices } from '../../pacing/slices.ts';
 import { compareBytes, type Member, type Standing, type RankedBoard, type Standings } from './standings.ts';
 
 /** The standings of some members alone, without a maximum of ranks. A read costs its page, however many members there are. */

@@ -22,7 +22,7 @@ import { boardOf } from '../../postgres/boards/progress.ts';
 import { transaction } from '../../postgres/transaction.ts';
 import { beforeNaming } from '../../postgres/users/stored-states.ts';
 import { type LeagueRule, moveOf, moveOfInactive, ruleOf, tierAfter, tierIn } from '../../rules/leagues.ts';
-import { withTimeLimit } from '../../time-limit.ts';
+import { withTimeLimit } from '../../pacing/time-limit.ts';
 import type { Publisher } from '../notifications/due/publisher.ts';
 import { type ScheduledWork, workInPieces } from '../schedule/due-work.ts';
 import { type OnPieceFailed, Pieces } from '../schedule/pieces.ts';

@@ -13,7 +13,7 @@ import {
 import { readOrganisation } from '../../postgres/organisation.ts';
 import { packedUsers } from '../../redis/parts.ts';
 import { decodeUser } from '../../rules/user-codec.ts';
-import { withTimeLimit } from '../../time-limit.ts';
+import { withTimeLimit } from '../../pacing/time-limit.ts';
 import type { Publisher } from '../notifications/due/publisher.ts';
 import { tierChanged, userJson } from '../notifications/payloads.ts';
 import { type ScheduledWork, workInPieces } from '../schedule/due-work.ts';

@@ -23,7 +23,7 @@ import { requestRecord } from '../../rules/record.ts';
 import { AppError } from '../../errors.ts';
 import { directAlias } from '../../redis/aliases.ts';
 import { knownPart } from '../../redis/parts.ts';
-import { withTimeLimit } from '../../time-limit.ts';
+import { withTimeLimit } from '../../pacing/time-limit.ts';
 import { changeEach, type ChangeEachOptions } from '../changes/change-each.ts';
 import { eventId } from '../ids.ts';
 import { isPersisted } from '../persist/cursor-wait.ts';

@@ -3,7 +3,7 @@
  * reads one part a day. An entry consists of the ID's length in bytes (2), the ID in UTF-8, the rank (4) and the score
  * (a double): about 24 bytes, compared with 120 for a Postgres row with its index.
  */
-import { Slices } from '../../slices.ts';
+import { Slices } from '../../pacing/slices.ts';
 
 /** Approximate number of entries in a part. */
 const ENTRIES = 500;

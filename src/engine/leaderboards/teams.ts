@@ -6,8 +6,8 @@ import { TEAM_SUM } from '../../packed/call-fields.ts';
 import { connectionOf } from '../../redis/endpoints.ts';
 import { teamsKey } from '../../redis/keys.ts';
 import { tenantParts } from '../../redis/parts.ts';
-import { Slices } from '../../slices.ts';
-import { inOwnTurn } from '../../turns.ts';
+import { Slices } from '../../pacing/slices.ts';
+import { inOwnTurn } from '../../pacing/turns.ts';
 import { GivenStandings } from './given-standings.ts';
 import { type RankedGroup } from './live-standings.ts';
 

@@ -14,7 +14,7 @@ import { caughtUp, type Filling as RuleFilling, setScores, streakScore } from '.
 import { groupOf, type RunScore } from '../../rules/leaderboards.ts';
 import type { User } from '../../rules/user.ts';
 import { changeEach, type ChangeEachOptions, type EachChange } from '../changes/change-each.ts';
-import { untilCurrent } from '../schedule/user-slices.ts';
+import { untilCurrent } from '../backfills/user-slices.ts';
 import { type BoardHistory, offsetsOf } from './board-history.ts';
 import { decodeUser } from '../../rules/user-codec.ts';
 

@@ -9,7 +9,7 @@ import { connectionOf } from '../../redis/endpoints.ts';
 import { boardKey } from '../../redis/keys.ts';
 import { unlessSilent } from '../../redis/outage.ts';
 import { knownParts, tenantParts } from '../../redis/parts.ts';
-import { SharedRuns } from '../../shared-runs.ts';
+import { SharedRuns } from '../../pacing/shared-runs.ts';
 import { type Log, LogThrottle } from '../../telemetry/log.ts';
 import { LiveStandings, membersBefore, type RankedGroup } from './live-standings.ts';
 import { type RankedBoard } from './standings.ts';

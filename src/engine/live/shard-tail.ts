@@ -9,7 +9,7 @@ import {
   readLive,
 } from '../../redis/live-streams.ts';
 import { comparePositions, parseEntry, type RawEntry } from '../../redis/outbox.ts';
-import { type Rounds, rounds } from '../../rounds.ts';
+import { type Rounds, rounds } from '../../pacing/rounds.ts';
 import { MADE_FROM_RECORDS } from './live-notifications.ts';
 import { positionBefore } from './message-id.ts';
 import type { FeedSources, TailPosition, TenantFeed } from './tenant-feed.ts';

@@ -10,9 +10,9 @@ import {
   type LeasedChannel,
   releaseChannel,
 } from '../../postgres/notifications/channel-leases.ts';
-import { rounds, type Rounds } from '../../rounds.ts';
+import { rounds, type Rounds } from '../../pacing/rounds.ts';
 import { type Log, LogThrottle } from '../../telemetry/log.ts';
-import { withTimeLimit } from '../../time-limit.ts';
+import { withTimeLimit } from '../../pacing/time-limit.ts';
 import { ServerHealth } from '../webhooks/endpoint.ts';
 import {
   type AttemptResult,

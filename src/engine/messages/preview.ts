@@ -18,7 +18,7 @@ import type { Settings } from '../../domain/settings.ts';
 import { dayIn } from '../../domain/zone.ts';
 import { AppError } from '../../errors.ts';
 import type { User } from '../../rules/user.ts';
-import { nextTurn } from '../../turns.ts';
+import { nextTurn } from '../../pacing/turns.ts';
 import { achievementDue, reactivationDue, recapDue, streakReminderDue, userJson } from '../notifications/payloads.ts';
 import type { StreakReads } from '../streaks/streak-reads.ts';
 import type { UserReads } from '../users/user-reads.ts';

@@ -6,7 +6,7 @@ import { AppError } from '../../errors.ts';
 import { HIDDEN_BY } from '../../packed/user-fields.ts';
 import { lockSent, recordSeen, type SeenTimes, type SentMessage } from '../../postgres/notifications/seen-messages.ts';
 import { transaction } from '../../postgres/transaction.ts';
-import { type Rounds, rounds } from '../../rounds.ts';
+import { type Rounds, rounds } from '../../pacing/rounds.ts';
 import { decodeUser } from '../../rules/user-codec.ts';
 import { type Log, LogThrottle } from '../../telemetry/log.ts';
 import type { MessageOfTenant } from './tracking-links.ts';

@@ -12,7 +12,7 @@ import { knownPart, knownParts, tenantParts } from '../../redis/parts.ts';
 import { gateOf, RedisNotReady } from '../../redis/gate.ts';
 import { holdMerges } from '../../redis/merge-permits.ts';
 import { comparePositions, lastPosition, noteAwaited } from '../../redis/outbox.ts';
-import { type Bill, currentBill, forAll, inOwnTurn } from '../../turns.ts';
+import { type Bill, currentBill, forAll, inOwnTurn } from '../../pacing/turns.ts';
 
 /** How long to wait while the cursor stands still, and while it moves. */
 const PATIENCE = { stillMs: 5_000, movingMs: 30_000 };

@@ -37,7 +37,7 @@ import { tenantParts } from '../../redis/parts.ts';
 import { eventId } from '../ids.ts';
 import { readState } from '../rebuild/derived-keys.ts';
 import type { JobWork, RecordSlice } from '../schedule/job-runner.ts';
-import { requirePersisted, sliceOfUsers } from '../schedule/user-slices.ts';
+import { requirePersisted, sliceOfUsers } from '../backfills/user-slices.ts';
 import { isUnavailable } from '../unavailable.ts';
 import { openBoards, scoredBoards } from './open-boards.ts';
 import { type CompletionsNow, toApply, toRevert, type UserPlan } from './planned-user.ts';

@@ -20,7 +20,7 @@ import {
   reserveClaim,
   type ReserveOutcome,
 } from '../../postgres/rewards.ts';
-import { inOwnTurn } from '../../turns.ts';
+import { inOwnTurn } from '../../pacing/turns.ts';
 import { findReward } from '../find-configured.ts';
 import type { KeyedIds } from '../ids.ts';
 import { balanceOf } from '../../rules/points.ts';

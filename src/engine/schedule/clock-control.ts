@@ -23,7 +23,7 @@ import { publishSignal } from '../../redis/signals.ts';
 import { isPersisted } from '../persist/cursor-wait.ts';
 import type { PassOutcome, Schedule } from './schedule.ts';
 import type { TestClock } from './test-clock.ts';
-import { inOwnTurn } from '../../turns.ts';
+import { inOwnTurn } from '../../pacing/turns.ts';
 import { isoTimeOrNull } from '../../domain/periods.ts';
 
 const FIRST_MS = 10;

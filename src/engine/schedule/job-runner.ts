@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import type { Pool, PoolClient } from 'pg';
-import { delayMs, WORK_BACKOFF } from '../../backoff.ts';
+import { delayMs, WORK_BACKOFF } from '../../pacing/backoff.ts';
 import type { JobKind } from '../../domain/administration/job.ts';
 import {
   endLease,
@@ -17,7 +17,7 @@ import {
 } from '../../postgres/jobs.ts';
 import { storableText } from '../../postgres/storable-json.ts';
 import { transaction } from '../../postgres/transaction.ts';
-import { inTime } from '../../time-limit.ts';
+import { inTime } from '../../pacing/time-limit.ts';
 import { isUnavailable } from '../unavailable.ts';
 import type { OnPieceFailed } from './pieces.ts';
 

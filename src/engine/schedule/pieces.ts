@@ -1,7 +1,7 @@
 /** Pieces of due work: done one after another, and retried after failures. */
 import { createHash } from 'node:crypto';
-import { delayMs, WORK_BACKOFF } from '../../backoff.ts';
-import { inTime } from '../../time-limit.ts';
+import { delayMs, WORK_BACKOFF } from '../../pacing/backoff.ts';
+import { inTime } from '../../pacing/time-limit.ts';
 import { isUnavailable } from '../unavailable.ts';
 
 interface AttemptsOptions {

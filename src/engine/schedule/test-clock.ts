@@ -3,7 +3,7 @@ import { v7 as uuid } from 'uuid';
 import { type Clock, systemClock } from '../../clock.ts';
 import { dropFollower, followClock } from '../../postgres/test-clock.ts';
 import type { Signals } from '../../redis/signals.ts';
-import { SharedRuns } from '../../shared-runs.ts';
+import { SharedRuns } from '../../pacing/shared-runs.ts';
 
 /** Interval of unconditional checks, in case a signal is lost, and of heartbeats. */
 const BACKSTOP_MS = 1_000;

@@ -11,7 +11,7 @@ import type { User } from '../../rules/user.ts';
 import { endedStreaks, type StreakOrigin, usersByStreakOrigin } from '../../postgres/history/streaks.ts';
 import { settledNow } from '../responses/streaks.ts';
 import { statesInSlices } from '../../redis/parts.ts';
-import { inOwnTurn } from '../../turns.ts';
+import { inOwnTurn } from '../../pacing/turns.ts';
 
 /** Maximum number of users in an answer. This many are always computed. */
 const MOST_RANKED = 100;

@@ -14,7 +14,7 @@ import { directAlias } from '../../redis/aliases.ts';
 import { areMergesHeld, permitMerge } from '../../redis/merge-permits.ts';
 import { decodeUser, encodeUser } from '../../rules/user-codec.ts';
 import { SEALED_MS } from '../../rules/user.ts';
-import { inOwnTurn } from '../../turns.ts';
+import { inOwnTurn } from '../../pacing/turns.ts';
 import { mapPart } from '../changes/block.ts';
 import { changeUser, UNKNOWN_USER, unwritten, type UserChange } from '../changes/change-user.ts';
 import type { ReadUser } from '../changes/change-users.ts';

@@ -13,7 +13,7 @@ import {
   upcoming,
   webhookTargets,
 } from '../../postgres/webhooks/tries.ts';
-import { rounds, type Rounds } from '../../rounds.ts';
+import { rounds, type Rounds } from '../../pacing/rounds.ts';
 import { Endpoint, GIVEN_UP_AFTER_MS } from './endpoint.ts';
 import type { Outcome, Sender } from './sender.ts';
 import { type DisableReason, Tries, TryRecorder } from './tries.ts';

@@ -1,5 +1,5 @@
 import type { DueMessage, LeasedWebhook, TakeRequest, WebhookTarget } from '../../postgres/webhooks/tries.ts';
-import { delayMs } from '../../backoff.ts';
+import { delayMs } from '../../pacing/backoff.ts';
 import { addTo } from '../../grouped.ts';
 
 /** Number of consecutive failures that opens the breaker. */

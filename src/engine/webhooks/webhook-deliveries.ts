@@ -32,7 +32,7 @@ import { hasSecret } from '../../postgres/webhooks/secrets.ts';
 import { type Page, pageOf } from '../page.ts';
 import type { JobWork, RecordSlice } from '../schedule/job-runner.ts';
 import { spanOf } from '../span.ts';
-import { inOwnTurn } from '../../turns.ts';
+import { inOwnTurn } from '../../pacing/turns.ts';
 
 /** Maximum number of unfinished resends of a webhook. */
 const MOST_OPEN = 10;

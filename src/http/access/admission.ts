@@ -138,7 +138,7 @@ class Queue {
 
   /**
    * Whether a tenant has as many requests in flight as tenants have on average, and the key as many as the tenant's keys have.
-   * Others did not cause the queue, and turns (`src/turns.ts`) and commands are shared so that they do not wait for all of it.
+   * Others did not cause the queue, and turns (`src/pacing/turns.ts`) and commands are shared so that they do not wait for all of it.
    */
   private hasItsShare({ tenantNo, prefix }: From): boolean {
     const { inFlight, ofKeys } = this.tenants.get(tenantNo) ?? NOBODY_YET;

@@ -1,5 +1,5 @@
 import type { KeyRecord } from '../../postgres/access/keys.ts';
-import { inTime } from '../../time-limit.ts';
+import { inTime } from '../../pacing/time-limit.ts';
 
 export interface KeyLookup {
   find(prefix: string): Promise<KeyRecord | null>;

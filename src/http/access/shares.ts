@@ -1,6 +1,6 @@
 import { AppError } from '../../errors.ts';
 import { NOBODY, type Caller } from '../../operations/operation.ts';
-import { Bill, type Cost, Lane, TenantLanes } from '../../turns.ts';
+import { Bill, type Cost, Lane, TenantLanes } from '../../pacing/turns.ts';
 import type { LimitOf } from './rate-limit.ts';
 
 /** A user who may send `perSecond` requests gets `share` of the process's time; with a higher limit more, up to `most`. */

@@ -9,7 +9,7 @@ import { version } from '../../version.ts';
 import type { ExchangeContext } from '../exchange-context.ts';
 import { DirectCalls, type CalledBy } from './direct-call.ts';
 import { Tools } from './tool-calls.ts';
-import { inOwnTurn } from '../../turns.ts';
+import { inOwnTurn } from '../../pacing/turns.ts';
 
 export const MCP_PATH = '/mcp';
 

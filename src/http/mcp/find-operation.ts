@@ -1,7 +1,7 @@
 import type MiniSearch from 'minisearch';
 import { AppError } from '../../errors.ts';
 import { didYouMean } from '../../domain/nearest.ts';
-import { inOwnTurn } from '../../turns.ts';
+import { inOwnTurn } from '../../pacing/turns.ts';
 import type { Tool } from './tools.ts';
 
 /** Maximum characters and words of a search: each word is compared with all words of the descriptions. */

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import type { Days } from '../../domain/periods.ts';
-import { mappedInSlices } from '../../slices.ts';
+import { mappedInSlices } from '../../pacing/slices.ts';
 import { awardsAndSums, eventsAndSums, mayBeEarlier, readSinceDay } from '../partitions.ts';
 
 export interface DayRows {

@@ -5,7 +5,7 @@ import { boardPieces } from '../../../src/engine/leaderboards/board-pieces.ts';
 import { JobRunner, type JobRunnerOptions } from '../../../src/engine/schedule/job-runner.ts';
 import type { OnPieceFailed } from '../../../src/engine/schedule/pieces.ts';
 import { DailySnapshots } from '../../../src/engine/leaderboards/daily-snapshots.ts';
-import { createBoardFilling, type FillOptions } from '../../../src/engine/leaderboards/board-filling.ts';
+import { createBoardFilling, type FillOptions } from '../../../src/engine/backfills/board-filling.ts';
 import { createFinalRuns, type FinalRuns, type FinalStep } from '../../../src/engine/leaderboards/final-runs.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { stored } from '../../model/stored.ts';

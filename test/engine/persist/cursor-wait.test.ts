@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { cursorReaches } from '../../../src/engine/persist/cursor-wait.ts';
-import { Bill, type Cost, Lane, noCost, TenantLanes } from '../../../src/turns.ts';
+import { Bill, type Cost, Lane, noCost, TenantLanes } from '../../../src/pacing/turns.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
 
 let database: TestDatabase;

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../../src/clock.ts';
-import { createBackdatingEngine } from '../../../src/engine/achievements/backdating.ts';
+import { createBackdatingEngine } from '../../../src/engine/backfills/backdating.ts';
 import { JobRunner } from '../../../src/engine/schedule/job-runner.ts';
-import { createBoardFilling } from '../../../src/engine/leaderboards/board-filling.ts';
+import { createBoardFilling } from '../../../src/engine/backfills/board-filling.ts';
 import { CaughtUp } from '../../../src/engine/persist/caught-up-reads.ts';
 import { Persister } from '../../../src/engine/persist/persister.ts';
 import { readCursor } from '../../../src/postgres/shards.ts';

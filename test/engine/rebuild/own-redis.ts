@@ -5,7 +5,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { freePort } from '../../../src/local/free-ports.ts';
 import { readRedisSettings } from '../../../src/local/redis-server.ts';
-import { addressOptions } from '../../../src/redis-address.ts';
+import { addressOptions } from '../../../src/settings/redis-address.ts';
 import { DATA_FOLDER } from '../../stack/data-folder.ts';
 import type { Certificates } from '../../stack/certificates.ts';
 import { startOwnServer } from './own-server.ts';

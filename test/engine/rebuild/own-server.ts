@@ -2,7 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Redis } from 'ioredis';
 import { findRedisProgram } from '../../../src/local/redis-server.ts';
-import { addressOptions } from '../../../src/redis-address.ts';
+import { addressOptions } from '../../../src/settings/redis-address.ts';
 
 /** How long to wait for a connection and an answer before the next try. */
 const TRY_MS = 2_000;

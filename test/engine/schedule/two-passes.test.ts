@@ -4,7 +4,7 @@ import { FixedClock } from '../../../src/clock.ts';
 import type { Configuration } from '../../../src/domain/configuration.ts';
 import { BoardsDue } from '../../../src/engine/leaderboards/boards-due.ts';
 import { JobRunner } from '../../../src/engine/schedule/job-runner.ts';
-import { createBoardFilling } from '../../../src/engine/leaderboards/board-filling.ts';
+import { createBoardFilling } from '../../../src/engine/backfills/board-filling.ts';
 import { StraySets } from '../../../src/engine/leaderboards/stray-sets.ts';
 import { Persister } from '../../../src/engine/persist/persister.ts';
 import { createTimePayments } from '../../../src/engine/points/time-payments.ts';

@@ -1,4 +1,4 @@
-import { delayMs } from '../../../backoff.ts';
+import { delayMs } from '../../../pacing/backoff.ts';
 
 /** An attempt at a server of Web Push. Times are of `performance.now()`. */
 export interface HostAttempt {

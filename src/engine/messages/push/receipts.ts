@@ -14,7 +14,7 @@ import {
   takeTickets,
   tenantsWithTickets,
 } from '../../../postgres/notifications/push-receipts.ts';
-import { rounds, type Rounds } from '../../../rounds.ts';
+import { rounds, type Rounds } from '../../../pacing/rounds.ts';
 import { type Log, LogThrottle } from '../../../telemetry/log.ts';
 import type { Scripts } from '../../scripts.ts';
 import { forgetTokens } from '../../users/device-tokens.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { readEnv } from '../../../../src/env.ts';
+import { readEnv } from '../../../../src/settings/env.ts';
 import { startLaurel, type TestLaurel } from '../../../laurel.ts';
 
 let laurel: TestLaurel;

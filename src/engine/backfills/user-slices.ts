@@ -5,7 +5,7 @@ import type { Pool, PoolClient } from 'pg';
 import type { Job, Progress } from '../../postgres/jobs.ts';
 import { countUsers } from '../../postgres/users/selections.ts';
 import { isTenantPersisted } from '../persist/cursor-wait.ts';
-import type { RecordSlice } from './job-runner.ts';
+import type { RecordSlice } from '../schedule/job-runner.ts';
 
 interface Servers {
   redis: Redis;

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { Slices } from '../src/slices.ts';
-import { Bill, currentBill, forAll, inOwnTurn, Lane, nextTurn, noCost, TenantLanes } from '../src/turns.ts';
+import { Slices } from '../../src/pacing/slices.ts';
+import { Bill, currentBill, forAll, inOwnTurn, Lane, nextTurn, noCost, TenantLanes } from '../../src/pacing/turns.ts';
 
 const laneOf = (tenant = new TenantLanes(), most = Infinity): Lane =>
   new Lane(tenant, { isOfUser: true, most: () => most });

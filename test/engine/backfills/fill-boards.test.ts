@@ -1,6 +1,6 @@
 import { afterEach, expect, test, vi } from 'vitest';
 import { scriptNamed } from '../../../src/redis/script.ts';
-import { BoardsByTheClock } from './boards-by-the-clock.ts';
+import { BoardsByTheClock } from '../leaderboards/boards-by-the-clock.ts';
 
 let boards: BoardsByTheClock;
 afterEach(() => {

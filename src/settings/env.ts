@@ -1,9 +1,9 @@
 import { resolve } from 'node:path';
-import { KEY_PATTERN } from './domain/schemas.ts';
-import { APPLICATION_KEY_START, parseApiKey } from './domain/administration/author.ts';
-import { parseNetworks, type Network } from './domain/networks.ts';
+import { KEY_PATTERN } from '../domain/schemas.ts';
+import { APPLICATION_KEY_START, parseApiKey } from '../domain/administration/author.ts';
+import { parseNetworks, type Network } from '../domain/networks.ts';
 import { parseRedisUrls } from './redis-address.ts';
-import { StartError } from './start-error.ts';
+import { StartError } from '../start-error.ts';
 import { traceSettings, type TraceSettings } from './trace-settings.ts';
 
 /** `production` makes Laurel strict, so misspellings are refused. */

@@ -1,7 +1,7 @@
 import { resolve } from 'node:path';
 import { describe, expect, test } from 'vitest';
-import { readEnv } from '../src/env.ts';
-import { StartError } from '../src/start-error.ts';
+import { readEnv } from '../../src/settings/env.ts';
+import { StartError } from '../../src/start-error.ts';
 
 const spans = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318' };
 const servers = { REDIS_URL: 'redis://r:6379', DATABASE_URL: 'postgres://l:x@p/laurel' };

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest';
-import { addressOptions, parseRedisUrl } from '../src/redis-address.ts';
+import { addressOptions, parseRedisUrl } from '../../src/settings/redis-address.ts';
 
 describe('parseRedisUrl', () => {
   test.each([

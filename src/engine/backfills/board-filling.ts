@@ -5,10 +5,10 @@ import type { Progress } from '../../postgres/jobs.ts';
 import { countUsers, usersAfter } from '../../postgres/users/selections.ts';
 import type { JobWork, RecordSlice } from '../schedule/job-runner.ts';
 import { type OnPieceFailed, userPiece } from '../schedule/pieces.ts';
-import { sliceOfUsers } from '../schedule/user-slices.ts';
-import { boardHistory, pastRuns } from './board-history.ts';
-import { clearRun } from './runs.ts';
-import { pastScores, createUserScores, type UserScoresOptions } from './user-scores.ts';
+import { sliceOfUsers } from './user-slices.ts';
+import { boardHistory, pastRuns } from '../leaderboards/board-history.ts';
+import { clearRun } from '../leaderboards/runs.ts';
+import { pastScores, createUserScores, type UserScoresOptions } from '../leaderboards/user-scores.ts';
 
 export interface FillOptions extends Omit<UserScoresOptions, 'onLeftOut'> {
   minAgeMs?: number;

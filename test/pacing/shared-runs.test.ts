@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { SharedRuns } from '../src/shared-runs.ts';
+import { SharedRuns } from '../../src/pacing/shared-runs.ts';
 
 interface Begun {
   resolve: () => void;

@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
-import { GivenStandings } from '../src/engine/leaderboards/given-standings.ts';
-import { jsonInSlices, sortedInSlices } from '../src/slices.ts';
+import { GivenStandings } from '../../src/engine/leaderboards/given-standings.ts';
+import { jsonInSlices, sortedInSlices } from '../../src/pacing/slices.ts';
 
 test('sorting in slices equals toSorted, also for equal items', async () => {
   const items = fc.array(fc.record({ by: fc.nat(20), no: fc.nat() }), { maxLength: 1_500, size: 'max' });

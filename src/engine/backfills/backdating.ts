@@ -24,8 +24,8 @@ import { changeEach, type ChangeEachOptions, type EachChange } from '../changes/
 import { eventId } from '../ids.ts';
 import type { JobWork, RecordSlice } from '../schedule/job-runner.ts';
 import { type OnPieceFailed, userPiece } from '../schedule/pieces.ts';
-import { sliceOfUsers, untilCurrent } from '../schedule/user-slices.ts';
-import { latestPeriods, matchingSums } from './quests.ts';
+import { sliceOfUsers, untilCurrent } from './user-slices.ts';
+import { latestPeriods, matchingSums } from '../achievements/quests.ts';
 
 /** A job that completes an activated or edited achievement for the users who already qualify. */
 export type Backdating = Job<{ achievementNo: number }, { completed?: number }> & { tenantNo: number };

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { rounds } from '../src/rounds.ts';
+import { rounds } from '../../src/pacing/rounds.ts';
 
 const AN_HOUR_MS = 3_600_000;
 

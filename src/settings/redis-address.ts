@@ -1,6 +1,6 @@
 import type { RedisOptions } from 'ioredis';
 import { readFileSync } from 'node:fs';
-import { StartError } from './start-error.ts';
+import { StartError } from '../start-error.ts';
 
 type RedisAddress = Pick<
   RedisOptions,
