@@ -82,11 +82,11 @@ async function writeRows(client: Pool | PoolClient, rows: readonly Row[]): Promi
 }
 
 /** Sign-ins or assistants' calls of a key a minute that are kept one by one. */
-const MOST_SINGLE = 60;
+const MOST_SINGLE = 300;
 const A_MINUTE_MS = 60_000;
 
 /**
- * Records sign-ins or assistants' calls. Beyond 60 a minute of one key, further ones are one entry with their number, so that the holder
+ * Records sign-ins or assistants' calls. Beyond 300 a minute of one key, further ones are one entry with their number, so that the holder
  * of a key without a rate limit cannot fill the log.
  */
 export async function writeRepeatable(client: Pool | PoolClient, records: readonly AuditRecord[]): Promise<void> {
