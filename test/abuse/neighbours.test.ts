@@ -137,10 +137,10 @@ test('each is permitted, and its time is charged to its operation', async () => 
 });
 
 /** How long a request may hold the event loop without a pause: CPU, in units of parsing a text of 900 KB, about 10 ms. */
-const MOST_PARSINGS = 1;
+const MOST_PARSINGS = 1.5;
 /** Those that may hold it longer. A preview renders and answers a text of 5 MB. */
 const LONGER: Readonly<Record<string, number>> = {
-  admin_messages_preview: 2,
+  admin_messages_preview: 3,
 };
 /** How long one command may hold Redis. */
 const MOST_REDIS_MS = 3;
@@ -156,19 +156,21 @@ async function longestCommandMs(): Promise<number> {
 // The long variant shows what its large states and its 20,000 users cost a victim.
 test.skipIf(LONG)('none holds the event loop or Redis for long', async () => {
   await redis.config('SET', 'slowlog-log-slower-than', '200');
-  const parsingMs = await frontend.calibrate();
+  let parsingMs = await frontend.calibrate();
   const long: string[] = [];
   for (const { by, request } of cases) {
-    const mostLoopMs = parsingMs * (LONGER[request.name] ?? MOST_PARSINGS);
-    let [loopMs, redisMs] = [Infinity, Infinity];
-    for (let n = 0; n < MEASURED && (loopMs > mostLoopMs || redisMs > MOST_REDIS_MS); n += 1) {
+    const mostParsings = LONGER[request.name] ?? MOST_PARSINGS;
+    let [parsings, redisMs] = [Infinity, Infinity];
+    for (let n = 0; n < MEASURED && (parsings > mostParsings || redisMs > MOST_REDIS_MS); n += 1) {
+      // Others may have made the machine slower since the last time.
+      if (n > 0) parsingMs = await frontend.calibrate();
       await redis.slowlog('RESET');
       const sent = (): Promise<unknown> => send(request, LARGE, by === 'user' ? userKey : KEY);
-      loopMs = Math.min(loopMs, await frontend.longestStretch(sent));
+      parsings = Math.min(parsings, (await frontend.longestStretch(sent)) / parsingMs);
       redisMs = Math.min(redisMs, await longestCommandMs());
     }
-    if (loopMs > mostLoopMs || redisMs > MOST_REDIS_MS)
-      long.push(`${request.name}: ${loopMs.toFixed(1)} ms of the loop, ${redisMs.toFixed(1)} of Redis`);
+    if (parsings > mostParsings || redisMs > MOST_REDIS_MS)
+      long.push(`${request.name}: ${parsings.toFixed(1)} parsings on the loop, ${redisMs.toFixed(1)} ms of Redis`);
   }
   expect(long).toEqual([]);
 });
