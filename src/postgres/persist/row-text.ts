@@ -19,9 +19,9 @@ export function copyLine(values: readonly CopiedValue[]): string {
   let line = '';
   for (const value of values) {
     const text = value === null ? '\\N' : typeof value === 'string' ? escaped(value) : value;
-    line = line === '' ? `${text}` : `${line}\t${text}`;
+    line += `${text}\t`;
   }
-  return `${line}\n`;
+  return `${line.slice(0, -1)}\n`;
 }
 
 const escaped = (value: string): string =>

@@ -128,3 +128,7 @@ test('arrays equal the input', async () => {
 test('refuses NaN, which Postgres would store', () => {
   expect(() => numericText({ whole: Number.NaN, micros: 0 })).toThrow(UnstorableValue);
 });
+
+test('a line may begin with an empty text', () => {
+  expect(copyLine(['', 1, null])).toBe('\t1\t\\N\n');
+});
