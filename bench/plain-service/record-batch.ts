@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
 import { v7 } from 'uuid';
-import { copyLine, copyRows } from '../../src/postgres/persist/row-text.ts';
+import { copyRows } from '../../src/postgres/persist/row-text.ts';
 import { transaction } from '../../src/postgres/transaction.ts';
 import type { Event } from './event.ts';
 
@@ -12,8 +12,9 @@ export async function recordBatch(
   events: readonly Event[],
   metrics: ReadonlyMap<string, number>,
 ): Promise<unknown[]> {
-  const lines = events.map(({ key = '', user, value, attributes, idempotencyKey }, n) =>
-    copyLine([
+  return transaction(pool, async (client) => {
+    await client.query('SELECT make_temporary_tables()');
+    await copyRows(client, COPY, events, ({ key = '', user, value, attributes, idempotencyKey }, n) => [
       n,
       v7(),
       user.id,
@@ -23,11 +24,7 @@ export async function recordBatch(
       value,
       attributes === undefined ? null : JSON.stringify(attributes),
       idempotencyKey ?? null,
-    ]),
-  );
-  return transaction(pool, async (client) => {
-    await client.query('SELECT make_temporary_tables()');
-    await copyRows(client, COPY, lines.join(''));
+    ]);
     const recorded = await client.query<{ answer: unknown }>({
       name: 'record_staged',
       text: 'SELECT record_staged($1) AS answer',

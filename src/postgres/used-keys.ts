@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from 'pg';
-import { copyLine, copyRows } from './persist/row-text.ts';
+import { copyRows } from './persist/row-text.ts';
 import type { EventRow } from './persist/events.ts';
 import { storableText } from './storable-json.ts';
 import { transaction } from './transaction.ts';
@@ -87,11 +87,13 @@ const COPY = 'COPY used_keys (id, tenant_no, user_id, metric_no, idempotency_key
 /** Adds the idempotency keys of events. As for events, an existing ID is an error (23505). */
 export async function insertUsedKeys(client: PoolClient, events: readonly EventRow[]): Promise<void> {
   const keyed = events.filter(({ idempotencyKey }) => idempotencyKey !== null);
-  if (keyed.length === 0) return;
-  let lines = '';
-  for (const { id, tenantNo, userId, metricNo, idempotencyKey } of keyed)
-    lines += copyLine([id, tenantNo, userId, metricNo, idempotencyKey]);
-  await copyRows(client, COPY, lines);
+  await copyRows(client, COPY, keyed, (event) => [
+    event.id,
+    event.tenantNo,
+    event.userId,
+    event.metricNo,
+    event.idempotencyKey,
+  ]);
 }
 
 export interface UsedKey {

@@ -242,7 +242,13 @@ test("of a webhook's address it sees the host, also in the audit log; a key with
   const masked = 'https://hooks.example.com/…';
   expect(await shown(readKey)).toEqual([masked, masked, masked, masked]);
   const url = 'https://hooks.example.com/services/s3cr3t-of-a-path?token=s3cr3t-of-a-query';
-  expect(await shown(undefined)).toEqual([`${url}&more=1`, `${url}&more=1`, url, `${url}&more=1`]);
+  const all = [`${url}&more=1`, `${url}&more=1`, url, `${url}&more=1`];
+  expect(await shown(undefined)).toEqual(all);
+  // What it sees cannot be sent back in place of the address.
+  const [{ id }] = (await laurel.admin.get('/v1/webhooks')).body;
+  const { body } = await laurel.admin.patch('/v1/webhooks', [{ id, url: masked }]);
+  expect(body.issues).toMatchObject([{ message: expect.stringMatching(/^url: is shortened/) }]);
+  expect(await shown(undefined)).toEqual(all);
 });
 
 test('an assistant with it changes nothing and sees no secret', async () => {

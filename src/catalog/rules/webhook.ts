@@ -2,6 +2,7 @@ import ipaddr from 'ipaddr.js';
 import { isIP } from 'node:net';
 import type { Catalog, Webhook } from '../../domain/catalog.ts';
 import type { NotificationSubject, NotificationType } from '../../domain/notifications/notification.ts';
+import { isShortened } from '../../domain/fields/webhook.ts';
 import { signatureHeaderProblem } from '../../domain/notifications/webhook.ts';
 import { problem, type Problem, refers } from './problem.ts';
 
@@ -38,7 +39,10 @@ function* filterProblems(
 
 function* urlProblems(text: string, { webhookAllowPrivate }: RuleSettings): Generator<Problem> {
   if (!URL.canParse(text)) return yield problem('url', 'must be a URL that begins with http:// or https://');
-  const wrong = targetProblem(new URL(text), webhookAllowPrivate);
+  const url = new URL(text);
+  // Otherwise a program that reads with such a key, and writes with another, would lose the address.
+  if (isShortened(url)) return yield problem('url', 'is shortened, as keys that may only read see it: send all of it');
+  const wrong = targetProblem(url, webhookAllowPrivate);
   if (wrong !== null) yield problem('url', wrong);
 }
 

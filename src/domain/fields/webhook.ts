@@ -46,11 +46,18 @@ export const WEBHOOK = {
   }),
 } as const;
 
+/** Instead of the path and query of an address. */
+const SHORTENED = '/…';
+const SHORTENED_PATH = encodeURI(SHORTENED);
+
+/** Whether an address is what `hostOf` shows of one. */
+export const isShortened = ({ pathname }: URL): boolean => pathname === SHORTENED_PATH;
+
 /** An address without its user, path and query. */
 function hostOf(url: string): string {
   if (!URL.canParse(url)) return '…';
   const { origin, href } = new URL(url);
-  return href === `${origin}/` ? href : `${origin}/…`;
+  return href === `${origin}/` ? href : `${origin}${SHORTENED}`;
 }
 
 /** A filter as it is stored: IDs in lower case; `null` if it names no kind. */

@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from 'pg';
-import { copyLine, copyRows } from '../persist/row-text.ts';
+import { copyRows } from '../persist/row-text.ts';
 import { storableText } from '../storable-json.ts';
 import type { BoardRun } from '../../domain/runs.ts';
 
@@ -74,31 +74,26 @@ export async function lastCopied(
   return rows[0] ?? null;
 }
 
+const COPY_MEMBERS =
+  'COPY board_finals (group_id, place, tenant_no, user_id, rank, score, reached, secondary, metadata) FROM STDIN';
+
 export async function addMembers(
   client: PoolClient,
   tenantNo: number,
   group: CopiedGroup,
   { members, participants, isDone }: { members: readonly NewFinalMember[]; participants: number; isDone: boolean },
 ): Promise<void> {
-  let lines = '';
-  for (const [index, { userId, rank, score, reached, secondary, metadata }] of members.entries())
-    lines += copyLine([
-      group.id,
-      group.members + index,
-      tenantNo,
-      userId,
-      rank,
-      score,
-      reached ?? null,
-      secondary ?? null,
-      metadata ?? null,
-    ]);
-  if (members.length > 0)
-    await copyRows(
-      client,
-      'COPY board_finals (group_id, place, tenant_no, user_id, rank, score, reached, secondary, metadata) FROM STDIN',
-      lines,
-    );
+  await copyRows(client, COPY_MEMBERS, members, (member, index) => [
+    group.id,
+    group.members + index,
+    tenantNo,
+    member.userId,
+    member.rank,
+    member.score,
+    member.reached ?? null,
+    member.secondary ?? null,
+    member.metadata ?? null,
+  ]);
   await client.query(
     `UPDATE board_run_groups SET members = members + $2, participants = participants + $3, is_done = $4 WHERE id = $1`,
     [group.id, members.length, participants, isDone],

@@ -5,7 +5,7 @@ import { COMPLETED } from '../../packed/record-fields.ts';
 import type { Compensated, PackedCompletion } from '../../packed/record.ts';
 import { firstIdOf } from '../partitions.ts';
 import { storableJson, storableText } from '../storable-json.ts';
-import { copyLine, copyRows, listOf, numericText, textsOf } from './row-text.ts';
+import { copyRows, listOf, numericText, textsOf } from './row-text.ts';
 import type { NamedUser } from '../../domain/user.ts';
 
 export interface EventRow {
@@ -46,25 +46,21 @@ export async function insertEvents(client: PoolClient, events: readonly EventRow
 
 /** Events without a separate time are copied without that column, so that they cost no more. */
 async function copyEvents(client: PoolClient, events: readonly EventRow[], withTime: boolean): Promise<void> {
-  if (events.length === 0) return;
-  let lines = '';
-  for (const event of events)
-    lines += copyLine([
-      event.id,
-      event.tenantNo,
-      event.userId,
-      event.metricNo,
-      numericText(event.value),
-      numericText(event.total),
-      isoTime(event.atMs),
-      dateOf(event.localDay),
-      event.attributes === null ? null : storableJson(event.attributes),
-      event.idempotencyKey,
-      event.streak,
-      event.catalogVersion,
-      ...(withTime ? [isoTime(event.occurredMs!)] : []),
-    ]);
-  await copyRows(client, withTime ? COPY_OCCURRED : COPY, lines);
+  await copyRows(client, withTime ? COPY_OCCURRED : COPY, events, (event) => [
+    event.id,
+    event.tenantNo,
+    event.userId,
+    event.metricNo,
+    numericText(event.value),
+    numericText(event.total),
+    isoTime(event.atMs),
+    dateOf(event.localDay),
+    event.attributes === null ? null : storableJson(event.attributes),
+    event.idempotencyKey,
+    event.streak,
+    event.catalogVersion,
+    ...(withTime ? [isoTime(event.occurredMs!)] : []),
+  ]);
 }
 
 export interface ReversalRow {
@@ -256,23 +252,19 @@ const COPY_AWARDS =
 
 /** Adds awards of points. An existing ID is an error (23505), because the cursor guarantees that each is new. */
 export async function insertAwards(client: PoolClient, awards: readonly AwardRow[]): Promise<void> {
-  if (awards.length === 0) return;
-  let lines = '';
-  for (const award of awards)
-    lines += copyLine([
-      award.id,
-      award.tenantNo,
-      award.userId,
-      award.systemNo,
-      award.triggerNo,
-      award.awarded,
-      award.total,
-      award.boostNos.length === 0 ? null : listOf(award.boostNos),
-      isoTime(award.atMs),
-      dateOf(award.localDay),
-      award.catalogVersion,
-    ]);
-  await copyRows(client, COPY_AWARDS, lines);
+  await copyRows(client, COPY_AWARDS, awards, (award) => [
+    award.id,
+    award.tenantNo,
+    award.userId,
+    award.systemNo,
+    award.triggerNo,
+    award.awarded,
+    award.total,
+    award.boostNos.length === 0 ? null : listOf(award.boostNos),
+    isoTime(award.atMs),
+    dateOf(award.localDay),
+    award.catalogVersion,
+  ]);
 }
 
 export interface CompletionRow {

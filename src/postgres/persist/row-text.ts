@@ -7,15 +7,15 @@ import { storableText } from '../storable-json.ts';
 /** A value that cannot be stored, so that retrying is useless. Its message is logged, so it has no data of users. */
 export class UnstorableValue extends Error {}
 
-/** A value of a row to copy. Texts and JSON of `null` are SQL's. */
-export type CopiedValue = string | number | null;
+/** A value of a row to copy; `null` is NULL. */
+type CopiedValue = string | number | null;
 
 const SPECIAL = /[\\\t\n\r\0]/;
 const EACH_SPECIAL = /[\\\t\n\r\0]/g;
 const ESCAPED: Record<string, string> = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r', '\0': '\uFFFD' };
 
-/** A line for `copyRows`. Replaces NUL, which Postgres cannot store, with U+FFFD. */
-export function copyLine(values: readonly CopiedValue[]): string {
+/** A line for COPY. Replaces NUL, which Postgres cannot store, with U+FFFD. */
+function copyLine(values: readonly CopiedValue[]): string {
   let line = '';
   for (const value of values) {
     const text = value === null ? '\\N' : typeof value === 'string' ? escaped(value) : value;
@@ -27,9 +27,17 @@ export function copyLine(values: readonly CopiedValue[]): string {
 const escaped = (value: string): string =>
   SPECIAL.test(value) ? value.replace(EACH_SPECIAL, (character) => ESCAPED[character] as string) : value;
 
-/** Runs a `COPY … FROM STDIN` with lines, in the client's transaction. */
-export function copyRows(client: PoolClient, statement: string, lines: string): Promise<void> {
-  return new Promise((resolve, reject) => {
+/** Runs a `COPY … FROM STDIN` in the client's transaction, if there are rows. `valuesOf`: the values of a row, in the order of the columns. */
+export async function copyRows<T>(
+  client: PoolClient,
+  statement: string,
+  rows: readonly T[],
+  valuesOf: (row: T, index: number) => readonly CopiedValue[],
+): Promise<void> {
+  if (rows.length === 0) return;
+  let lines = '';
+  for (const [index, row] of rows.entries()) lines += copyLine(valuesOf(row, index));
+  await new Promise<void>((resolve, reject) => {
     const stream = client.query(from(statement));
     stream.on('error', reject);
     stream.on('finish', resolve);

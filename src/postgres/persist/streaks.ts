@@ -3,7 +3,7 @@ import type { NamedUser } from '../../domain/user.ts';
 import type { PoolClient } from 'pg';
 import type { SettlementKind } from '../../domain/streaks/settle.ts';
 import { storableText } from '../storable-json.ts';
-import { copyLine, copyRows } from './row-text.ts';
+import { copyRows } from './row-text.ts';
 
 /** Their stored numbers start at 1. */
 export const SETTLEMENT_KINDS = [
@@ -33,21 +33,17 @@ const COPY =
   'COPY streak_changes (tenant_no, user_id, frequency, kind, from_day, to_day, length, at, correction) FROM STDIN';
 
 export async function insertStreakChanges(client: PoolClient, changes: readonly StreakChangeRow[]): Promise<void> {
-  if (changes.length === 0) return;
-  let lines = '';
-  for (const change of changes)
-    lines += copyLine([
-      change.tenantNo,
-      change.userId,
-      change.frequency,
-      change.kind,
-      change.fromDay,
-      change.toDay,
-      change.length,
-      isoTime(change.atMs),
-      change.correction,
-    ]);
-  await copyRows(client, COPY, lines);
+  await copyRows(client, COPY, changes, (change) => [
+    change.tenantNo,
+    change.userId,
+    change.frequency,
+    change.kind,
+    change.fromDay,
+    change.toDay,
+    change.length,
+    isoTime(change.atMs),
+    change.correction,
+  ]);
 }
 
 export interface SupersededChanges {
