@@ -187,7 +187,7 @@ describe.skipIf(!hasBrowser)('the analytics screens', () => {
 
       // The team's choice is stored with the metric, so everybody sees it.
       await tiles.getByRole('button', { name: 'Choose metrics' }).click();
-      const dialog = page.getByRole('dialog');
+      const dialog = page.getByRole('dialog', { name: 'Metrics on the Overview' });
       await dialog.getByLabel('Minutes studied').check();
       await dialog.getByRole('button', { name: 'Save' }).click();
       await dialog.waitFor({ state: 'detached' });

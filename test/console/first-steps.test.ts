@@ -28,23 +28,24 @@ describe.skipIf(!hasBrowser)('starting at the link of a first start', () => {
     await expect.poll(() => page.url()).not.toContain('token');
 
     await page.getByRole('button', { name: 'New metric' }).click();
-    const editor = page.getByRole('dialog');
-    await editor.getByLabel('Name', { exact: true }).fill('Cards flipped');
-    await editor.getByLabel('Key').fill('no key');
-    await editor.getByRole('button', { name: 'Create' }).click();
+    const metric = page.getByRole('dialog', { name: 'New metric' });
+    await metric.getByLabel('Name', { exact: true }).fill('Cards flipped');
+    await metric.getByLabel('Key').fill('no key');
+    await metric.getByRole('button', { name: 'Create' }).click();
     // The form shows the API's description of a field.
-    await editor.locator('input[aria-invalid=true]').waitFor();
-    await editor.getByLabel('Key').fill('flips');
-    await editor.getByRole('button', { name: 'Create' }).click();
+    await metric.locator('input[aria-invalid=true]').waitFor();
+    await metric.getByLabel('Key').fill('flips');
+    await metric.getByRole('button', { name: 'Create' }).click();
     await page.getByRole('cell', { name: 'Cards flipped', exact: true }).waitFor();
 
     await page.getByRole('link', { name: 'Achievements' }).click();
     await page.getByRole('button', { name: 'New achievement' }).click();
-    await editor.getByLabel('Name', { exact: true }).fill('Ten cards');
-    await editor.getByLabel('Metric', { exact: true }).selectOption({ label: 'Cards flipped' });
-    await editor.getByLabel('Total that completes it').fill('10');
+    const achievement = page.getByRole('dialog', { name: 'New achievement' });
+    await achievement.getByLabel('Name', { exact: true }).fill('Ten cards');
+    await achievement.getByLabel('Metric', { exact: true }).selectOption({ label: 'Cards flipped' });
+    await achievement.getByLabel('Total that completes it').fill('10');
     expect(await violations(page)).toEqual([]);
-    await editor.getByRole('button', { name: 'Create' }).click();
+    await achievement.getByRole('button', { name: 'Create' }).click();
     await page.getByRole('cell', { name: 'Ten cards', exact: true }).waitFor();
 
     const event = { user: { id: 'ada', name: 'Ada' }, value: 12 };
@@ -66,7 +67,7 @@ describe.skipIf(!hasBrowser)('starting at the link of a first start', () => {
   test('sends an event from the console and shows the answer', async () => {
     const { page } = watched;
     await page.getByRole('button', { name: 'Send an event' }).click();
-    const dialog = page.getByRole('dialog');
+    const dialog = page.getByRole('dialog', { name: 'Send an event' });
     await dialog.getByRole('button', { name: 'Send', exact: true }).click();
     await dialog.getByText('"total": 13').waitFor();
     expect((await laurel.app.get('/v1/users/ada/metrics/flips')).body.current).toBe(13);
@@ -77,7 +78,7 @@ describe.skipIf(!hasBrowser)('starting at the link of a first start', () => {
     const { page } = watched;
     await page.getByRole('link', { name: 'Achievements' }).click();
     await page.getByRole('button', { name: 'New achievement' }).click();
-    const editor = page.getByRole('dialog');
+    const editor = page.getByRole('dialog', { name: 'New achievement' });
     // What is not chosen yet is no mistake.
     await editor.getByText('Complete the rule to see how many').waitFor();
     await expect.poll(() => editor.locator('[aria-invalid=true]').count()).toBe(0);

@@ -364,7 +364,7 @@ describe.skipIf(!hasBrowser)('the forms of the console', () => {
     expect(JSON.parse(await editor.inputValue())).toEqual(before);
     await keep(page, 'configuration-versions');
     await page.getByRole('button', { name: `Restore version ${version}` }).click();
-    const asked = page.getByRole('alertdialog').or(page.getByRole('dialog'));
+    const asked = page.getByRole('alertdialog', { name: `Restore version ${version}?` });
     await says(page, 'The configuration is applied.', () => asked.getByRole('button', { name: 'Restore' }).click());
     expect((await laurel.admin.get('/v1/configuration')).body).toEqual(before);
     await versions.getByText(`Version ${version + 3}`).waitFor();

@@ -156,7 +156,7 @@ describe.skipIf(!hasBrowser)('the messages of the console', () => {
     // A user who asks an administrator to be unsubscribed.
     await ofUser.getByText('Subscribed to all kinds.').waitFor();
     await ofUser.getByRole('button', { name: 'Subscriptions' }).click();
-    const choice = page.getByRole('dialog');
+    const choice = page.getByRole('dialog', { name: 'Messages to full' });
     await choice.getByRole('group', { name: 'Recap' }).getByLabel('e-mail').uncheck();
     await choice.getByRole('group', { name: 'Reactivation' }).getByLabel('push').uncheck();
     await look(page, 'user-subscriptions');

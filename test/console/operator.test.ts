@@ -169,7 +169,7 @@ describe.skipIf(!hasBrowser)("an operator's screens", () => {
     await table.getByRole('button').first().waitFor();
     expect(await violations(page)).toEqual([]);
     await table.getByRole('button').first().click();
-    await page.getByRole('dialog').getByText('Not stored').waitFor();
+    await page.getByRole('dialog', { name: 'Dead letter' }).getByText('Not stored').waitFor();
     await keep(page, 'desk-dead-letter');
     expect(await violations(page)).toEqual([]);
     await page.getByRole('button', { name: 'Store again' }).click();

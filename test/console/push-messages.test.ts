@@ -97,7 +97,7 @@ describe.skipIf(!hasBrowser)('push notifications and providers in the console', 
     await web.getByRole('button', { name: 'Create' }).click();
     await page.getByRole('button', { name: 'Copy: Public VAPID key' }).waitFor();
     await page.getByRole('button', { name: 'Set up: Expo' }).click();
-    await page.getByRole('dialog').getByRole('button', { name: 'Create' }).click();
+    await page.getByRole('dialog', { name: 'Set up Expo' }).getByRole('button', { name: 'Create' }).click();
     await page.getByRole('button', { name: 'Edit: Expo' }).waitFor();
     const stored = await channels();
     expect(stored.map(({ provider: name }: { provider: string }) => name)).toEqual(['apns', 'expo', 'web_push']);

@@ -274,7 +274,7 @@ describe.skipIf(!hasBrowser)('the console', () => {
     const { page, context, errors } = await signedIn();
     await page.goto(`${laurel.adminUrl}/console/webhooks`);
     await page.getByRole('button', { name: 'New webhook' }).click();
-    const dialog = page.getByRole('dialog');
+    const dialog = page.getByRole('dialog', { name: 'New webhook' });
     await dialog.getByLabel('Name', { exact: true }).fill('Our app');
     await dialog.getByLabel('URL').fill('https://192.0.2.1/hooks');
     await dialog.getByLabel('achievement.completed').check();
@@ -284,10 +284,10 @@ describe.skipIf(!hasBrowser)('the console', () => {
     await dialog.getByLabel('URL').fill('https://hooks.example.org/laurel');
     await dialog.getByRole('button', { name: 'Create' }).click();
     await page.getByText('The webhook’s secret').waitFor();
-    await dialog.getByRole('button', { name: 'Done' }).click();
+    await page.getByRole('dialog', { name: 'The webhook’s secret' }).getByRole('button', { name: 'Done' }).click();
     await page.getByRole('link', { name: 'Our app' }).click();
     await page.getByRole('button', { name: 'Send an example' }).click();
-    await dialog.getByText('"type": "achievement.completed"').waitFor();
+    await page.getByRole('dialog', { name: 'Message' }).getByText('"type": "achievement.completed"').waitFor();
     expect(await violations(page)).toEqual([]);
     await keep(page, 'desk-webhook');
     expect(errors).toEqual([]);
@@ -383,11 +383,12 @@ describe.skipIf(!hasBrowser)('the console', () => {
     const opener = page.getByRole('button', { name: 'New metric' });
     await opener.focus();
     await page.keyboard.press('Enter');
-    await page.getByRole('dialog').waitFor();
+    const form = page.getByRole('dialog', { name: 'New metric' });
+    await form.waitFor();
     const inside = () => page.evaluate<boolean>("document.activeElement?.closest('[role=dialog]') !== null");
     await expect.poll(inside).toBe(true);
     await page.keyboard.press('Escape');
-    await page.getByRole('dialog').waitFor({ state: 'hidden' });
+    await form.waitFor({ state: 'hidden' });
     await expect.poll(() => opener.evaluate((element) => element.matches(':focus'))).toBe(true);
     await context.close();
   });

@@ -117,7 +117,7 @@ describe.skipIf(!hasBrowser)('statements of the console', () => {
     const { page, context, errors, at } = await signedIn({ size: WIDTHS[width], dark });
     await at('/webhooks');
     await page.getByRole('button', { name: 'New webhook' }).click();
-    const editor = page.getByRole('dialog');
+    const editor = page.getByRole('dialog', { name: 'New webhook' });
     await editor.getByText('Renames the header X-Laurel-Signature').waitFor();
     await editor.getByLabel('Name', { exact: true }).fill('Ours');
     await editor.getByLabel('URL').fill('https://example.org/hooks');
@@ -172,7 +172,7 @@ describe.skipIf(!hasBrowser)('statements of the console', () => {
     const { page, context, errors, at } = await signedIn({ size: WIDTHS[width], dark });
     await at('/achievements');
     await page.getByRole('button', { name: 'New achievement' }).click();
-    const editor = page.getByRole('dialog');
+    const editor = page.getByRole('dialog', { name: 'New achievement' });
     await editor.getByText('Complete the rule to see how many users would hold it.').waitFor();
     expect(await editor.getByText(/metricId/).count()).toBe(0);
     expect(await editor.getByRole('alert').count()).toBe(0);
@@ -210,7 +210,7 @@ describe.skipIf(!hasBrowser)('figures that a job still changes', () => {
     const { page, context, errors } = await signedInPage(browser, laurel, { size: WIDTHS[width], dark });
     await page.goto(`${laurel.adminUrl}/console/achievements`);
     await page.getByRole('button', { name: 'New achievement' }).click();
-    const editor = page.getByRole('dialog');
+    const editor = page.getByRole('dialog', { name: 'New achievement' });
     await editor.getByLabel('Name', { exact: true }).fill(`Twenty ${width}`);
     await editor.getByLabel('Metric', { exact: true }).selectOption({ label: 'Flashcards flipped' });
     await editor.getByLabel('Total that completes it').fill('20');

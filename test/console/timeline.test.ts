@@ -65,7 +65,7 @@ describe.skipIf(!hasBrowser)('the timeline of a user in the console', () => {
     const total = async (): Promise<number> => (await laurel.app.get('/v1/users/bob/metrics/flips')).body.current;
     await page.goto(`${laurel.adminUrl}/console/users/bob`);
     const timeline = page.getByRole('region', { name: 'Timeline' });
-    const dialog = page.getByRole('alertdialog');
+    const dialog = page.getByRole('alertdialog', { name: 'Reverse the event?' });
     await timeline.getByRole('button', { name: 'Reverse the event of Flashcards flipped' }).click();
     await dialog.getByText('The total becomes 0.').waitFor();
     await dialog.getByText(/^On the leaderboard flips, in the run of .*, 12 becomes no score\.$/).waitFor();
@@ -76,11 +76,12 @@ describe.skipIf(!hasBrowser)('the timeline of a user in the console', () => {
     expect(await total()).toBe(12);
     await dialog.getByRole('button', { name: 'Reverse', exact: true }).click();
     await expect.poll(total).toBe(0);
+    const again = page.getByRole('alertdialog', { name: 'Reverse the reversal?' });
     await timeline.getByRole('button', { name: 'Reverse the reversal of Flashcards flipped' }).click();
-    await dialog.getByText('The total becomes 12.').waitFor();
-    await dialog.getByText('Restored achievements: ten').waitFor();
-    await dialog.getByText(/^On the leaderboard flips, .*, no score becomes 12\.$/).waitFor();
-    await dialog.getByRole('button', { name: 'Reverse', exact: true }).click();
+    await again.getByText('The total becomes 12.').waitFor();
+    await again.getByText('Restored achievements: ten').waitFor();
+    await again.getByText(/^On the leaderboard flips, .*, no score becomes 12\.$/).waitFor();
+    await again.getByRole('button', { name: 'Reverse', exact: true }).click();
     await expect.poll(total).toBe(12);
     // The totals open at a metric of which the user has something.
     await laurel.app.post('/v1/metrics/minutes/event', { user: { id: 'cem' }, value: 20 });
