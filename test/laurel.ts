@@ -22,6 +22,9 @@ import { isClusterRun } from './stack/own-cluster.ts';
 import { prepared } from './stack/fresh-database.ts';
 import { testStack } from './stack/stack.ts';
 
+/** How long reads wait for workers. A test that keeps them from storing waits this long at most. */
+const READ_PATIENCE = { stillMs: 20_000, movingMs: 60_000 };
+
 /** A whole Laurel in this process, with its own Redis and Postgres, and a client of each surface. */
 export interface TestLaurel {
   app: TestClient;
@@ -117,6 +120,8 @@ export async function startLaurel(
       acknowledgeMs: options.acknowledgeMs ?? null,
       databaseUrl,
       clockPatienceMs: options.clockPatienceMs ?? 120_000,
+      // Otherwise a read beside a busy worker answers without what was written before.
+      ...(options.workers === true && { readPatience: READ_PATIENCE }),
       backlogLimit: options.backlogLimit ?? 100_000,
       backlogLimitBytes: options.backlogLimitBytes ?? 1_073_741_824,
       webhookAllowPrivate: options.webhookAllowPrivate ?? false,
@@ -171,8 +176,8 @@ export async function startLaurel(
     await stack.close();
     throw error;
   });
-  // Redis is accepted in the background, which takes time on a busy machine.
-  await untilReady(first);
+  // Redis is accepted in the background, which takes time on a busy machine. A Redis of the test may be about to fail.
+  await untilReady(first, options.redisUrl === undefined ? 120_000 : 20_000);
   const others: { close(): Promise<void> }[] = [];
   if (options.workers === true) {
     const acknowledgeMs = options.acknowledgeMs ?? null;
@@ -205,7 +210,7 @@ export async function startLaurel(
     another: async (url) => {
       const more = await frontend(url);
       others.push(more);
-      await untilReady(more);
+      await untilReady(more, 20_000);
       return more;
     },
     close: async () => {
@@ -217,8 +222,11 @@ export async function startLaurel(
 }
 
 /** Resolves when a frontend accepts requests of all tenants, or after a while: a test may be about one that does not. */
-async function untilReady({ laurel, adminUrl }: { laurel: Laurel; adminUrl: string }): Promise<void> {
+async function untilReady(
+  { laurel, adminUrl }: { laurel: Laurel; adminUrl: string },
+  patienceMs: number,
+): Promise<void> {
   const isReady = async (): Promise<boolean> => laurel.isWhole() && (await fetch(`${adminUrl}/readyz`)).status === 200;
-  const deadlineMs = performance.now() + 20_000;
+  const deadlineMs = performance.now() + patienceMs;
   while (!(await isReady()) && performance.now() < deadlineMs) await sleep(20);
 }

@@ -31,6 +31,8 @@ interface ScriptsOptions {
   overloaded?: () => boolean;
   /** Receives Redis's time (epoch ms) after each call that wrote to an outbox. */
   onRedisTime?: (redisMs: number) => void;
+  /** How long a call with an unknown outcome is retried before it answers 503. Default: 2 s. */
+  retryMs?: number;
   /** Makes a span for each call that a sampled request waits for; `null` turns spans off. */
   traces?: Traces | null;
 }
@@ -55,7 +57,6 @@ export interface PartCall {
   events?: number;
 }
 
-/** How long a call with an unknown outcome is retried before it answers 503. */
 const RETRY_MS = 2_000;
 
 /**
@@ -113,13 +114,13 @@ export class Scripts {
   }
 
   private async make(part: TenantPart, call: PartCall): Promise<Buffer[] | null> {
-    const { clock } = this.options;
+    const { clock, retryMs = RETRY_MS } = this.options;
     const { shard } = part;
     let redis = connectionOf(this.options.redis, shard);
     if (redis.status !== 'ready' || !isOpen(redis, shard)) throw unavailable();
     const nowMs = clock.now();
     const before = this.positions.get(shard) ?? (await this.firstPosition(shard));
-    const deadlineMs = performance.now() + RETRY_MS;
+    const deadlineMs = performance.now() + retryMs;
     let retryPosition = '';
     let sentOver: number | null = null;
     let toKill: number | null = null;

@@ -4,7 +4,7 @@ import { BacklogWatch } from '../engine/events/backlog-watch.ts';
 import { KeyedIds } from '../engine/ids.ts';
 import { createKeptRuns, type KeptRuns } from '../engine/leaderboards/kept-runs.ts';
 import type { LiveLimits } from '../engine/live/live.ts';
-import { CaughtUp, CaughtUpUsers } from '../engine/persist/caught-up-reads.ts';
+import { CaughtUp, CaughtUpUsers, type ReadPatience } from '../engine/persist/caught-up-reads.ts';
 import { untilPersisted } from '../engine/persist/cursor-wait.ts';
 import { Scripts } from '../engine/scripts.ts';
 import { UserReads } from '../engine/users/user-reads.ts';
@@ -34,6 +34,8 @@ export interface FrontendSettings extends CoreSettings, Partial<FrontendEnv> {
   onClaimMoment?: ClaimsOptions['onMoment'];
   /** See `ClockControlOptions`. */
   clockPatienceMs?: number;
+  /** See `CaughtUp`. */
+  readPatience?: ReadPatience;
 }
 
 export interface FrontendCore extends Core {
@@ -138,7 +140,7 @@ function createShared(core: Core, settings: FrontendSettings): Omit<FrontendCore
   const trail = new AuditTrail(pool, clock, log);
   core.onClose(() => trail.close());
   const users = new UserReads(redis);
-  const caughtUp = new CaughtUp({ redis, pool });
+  const caughtUp = new CaughtUp({ redis, pool, patience: settings.readPatience });
   return {
     settings: {
       idempotencyKeysPerDay: settings.idempotencyKeysPerDay ?? IDEMPOTENCY_KEYS_PER_DAY,

@@ -55,7 +55,7 @@ export async function withReads(
 ): Promise<void> {
   const builder = new CatalogBuilder();
   build(builder);
-  const laurel = new TestEngine(stack.redisUrl, builder.catalog, undefined, undefined, pool);
+  const laurel = new TestEngine(stack.redisUrl, builder.catalog, { pool });
   try {
     await pool.query(`TRUNCATE users, events, event_days, summed_users, reversals, awards, completions, streak_changes, streak_pauses, streak_zones, outbox_cursors,
         catalog_resources CASCADE`);

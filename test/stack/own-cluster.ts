@@ -23,11 +23,12 @@ export function findValkey9(): string | null {
 
 const SLOTS = 16_384;
 /**
- * How long a node may be silent before the others consider it failed. Only a replica that takes over needs a short time. Without
+ * How long a node may be silent before the others consider it failed. Only a replica that takes over needs a short time, but a
+ * busy machine must not make others fail. Without
  * replicas it is never reached: nodes go on calling a restarted node failed for twice this time, and two of three failed ones
  * stop the third.
  */
-const NODE_TIMEOUT_MS = { withReplicas: 3_000, without: 300_000 };
+const NODE_TIMEOUT_MS = { withReplicas: 5_000, without: 300_000 };
 const LOOK_MS = 50;
 
 export interface OwnClusterOptions {

@@ -9,20 +9,24 @@ import { UserReads } from '../users/user-reads.ts';
 import { areRowsMoved, cursorReaches, signalAwaited } from './cursor-wait.ts';
 
 /** How long a read waits while the cursor stands still, and while it moves. */
-const PATIENCE = { stillMs: 2_000, movingMs: 5_000 };
+export interface ReadPatience {
+  stillMs: number;
+  movingMs: number;
+}
+const PATIENCE: ReadPatience = { stillMs: 2_000, movingMs: 5_000 };
 
 /** Makes reads of Postgres include everything answered before: waits up to 5 s, for a cursor that stands still 2 s. */
 export class CaughtUp {
   private readonly redis: Redis;
   private readonly pool: Pool;
-  private readonly patience: typeof PATIENCE;
+  private readonly patience: ReadPatience;
   /** By shard: a cursor that did not move while a caller waited. */
   private readonly stuckAt = new Map<number, string>();
 
-  constructor({ redis, pool, patience = PATIENCE }: { redis: Redis; pool: Pool; patience?: typeof PATIENCE }) {
+  constructor({ redis, pool, patience }: { redis: Redis; pool: Pool; patience?: ReadPatience | undefined }) {
     this.redis = redis;
     this.pool = pool;
-    this.patience = patience;
+    this.patience = patience ?? PATIENCE;
   }
 
   async tenant(tenantNo: number): Promise<void> {

@@ -8,7 +8,7 @@ import { eventually, signal } from '../processes.ts';
 import { PartitionProxy } from './partition-proxy.ts';
 
 /** Shorter than the default of 15 s, so that a run tries more; but a busy machine may stop a healthy node for a second or two. */
-const NODE_TIMEOUT_MS = 3_000;
+const NODE_TIMEOUT_MS = 5_000;
 /** How long a command may take. */
 const ANSWER_MS = 10_000;
 

@@ -18,6 +18,13 @@ import { CatalogBuilder } from '../catalog-builder.ts';
 /** For engines whose events all happen now. */
 const noPool = null as unknown as Pool;
 
+interface TestEngineOptions {
+  findPersisted?: EventBatcherOptions['findPersisted'];
+  pool?: Pool | undefined;
+  /** How long a call with an unknown outcome is retried: long, because a busy machine takes long to connect again. */
+  retryMs?: number;
+}
+
 /** An engine with a real Redis, a catalog from the test and a clock that the test moves. */
 export class TestEngine {
   readonly clock = new FixedClock(Date.UTC(2026, 10, 18, 12));
@@ -35,9 +42,7 @@ export class TestEngine {
   constructor(
     redisUrl: string,
     catalog: Catalog,
-    findPersisted?: EventBatcherOptions['findPersisted'],
-    lookUpKeys?: EventBatcherOptions['lookUpKeys'],
-    pool?: Pool,
+    { findPersisted, pool = noPool, retryMs = 60_000 }: TestEngineOptions = {},
   ) {
     this.redis = new Redis(redisUrl, { maxRetriesPerRequest: 0, autoResendUnfulfilledCommands: false });
     this.redis.setMaxListeners(0);
@@ -50,16 +55,22 @@ export class TestEngine {
       return current;
     };
     const { redis, clock } = this;
-    this.scripts = new Scripts({ redis, clock, onWritten: () => undefined, overloaded: () => this.overloaded });
+    this.scripts = new Scripts({
+      redis,
+      clock,
+      onWritten: () => undefined,
+      overloaded: () => this.overloaded,
+      retryMs,
+    });
     const batcher = createEventBatcher({
       redis,
       scripts: this.scripts,
       clock,
       findPersisted: findPersisted ?? (async () => new Map()),
-      lookUpKeys: lookUpKeys ?? (() => Promise.reject(new Error('no key is old'))),
+      lookUpKeys: () => Promise.reject(new Error('no key is old')),
       addRanks: createEventRanks(redis, pino({ level: 'silent' })),
     });
-    this.late = createLateEvents(this.redis, pool ?? noPool, this.clock, pino({ level: 'silent' }));
+    this.late = createLateEvents(this.redis, pool, this.clock, pino({ level: 'silent' }));
     this.compiled = get;
     this.engine = createEventEngine({
       catalogs: { get, load: async () => get() },

@@ -21,9 +21,9 @@ beforeAll(async () => {
   const builder = new CatalogBuilder();
   const flips = builder.metric('flips');
   builder.trigger(builder.system('xp'), 'metric', { points: 5, metricId: flips.id, metricThreshold: 2 });
-  laurel = new TestEngine(await proxy.listen(), builder.catalog, (tenantNo, events) =>
-    persistedReplies({ redis: direct, pool }, tenantNo, events),
-  );
+  laurel = new TestEngine(await proxy.listen(), builder.catalog, {
+    findPersisted: (tenantNo, events) => persistedReplies({ redis: direct, pool }, tenantNo, events),
+  });
 });
 afterAll(async () => {
   await laurel.close();
@@ -103,7 +103,7 @@ test('the clock is set back while the connection is gone: the event is refused i
   const lost = new CuttingProxy(stack.redisUrl);
   const builder = new CatalogBuilder();
   builder.metric('flips');
-  const engine = new TestEngine(await lost.listen(), builder.catalog);
+  const engine = new TestEngine(await lost.listen(), builder.catalog, { retryMs: 2_000 });
   engine.redis.on('error', () => undefined);
   await engine.event('flips', 'clock', 1);
   const now = Date.now;

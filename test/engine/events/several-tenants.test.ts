@@ -1,6 +1,6 @@
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeAll, beforeEach, expect, onTestFinished, test } from 'vitest';
 import { compileCatalog, type CompiledCatalog } from '../../../src/catalog/compiled-catalog.ts';
 import { systemClock } from '../../../src/clock.ts';
 import { Scripts } from '../../../src/engine/scripts.ts';
@@ -33,6 +33,7 @@ let direct: Redis;
 let redis: Redis;
 let gate: Gate;
 let batcher: EventBatcher;
+let calls: ConstructorParameters<typeof Scripts>[0];
 let catalogs: ReadonlyMap<number, CompiledCatalog>;
 
 beforeAll(async () => {
@@ -48,7 +49,7 @@ beforeAll(async () => {
   batcher = createEventBatcher({
     redis,
     clock: systemClock,
-    scripts: new Scripts({ redis, clock: systemClock, onWritten: () => undefined }),
+    scripts: new Scripts((calls = { redis, clock: systemClock, onWritten: () => undefined, retryMs: 60_000 })),
     findPersisted: async () => new Map(),
     lookUpKeys: () => Promise.reject(new Error('no key is old')),
     addRanks: createEventRanks(redis, pino({ level: 'silent' })),
@@ -121,6 +122,8 @@ test('loads the script into a Redis that does not know it, and applies each part
 });
 
 test('only an emptied shard answers 503, and nothing is written to it', async () => {
+  calls.retryMs = 1_000;
+  onTestFinished(() => void (calls.retryMs = 60_000));
   await direct.del(markKey(EMPTIED));
   expect(await ofEach('bob')).toEqual([1, 'The event store does', 1]);
   expect(await direct.exists(userKey(onlyPart(EMPTIED), 'bob'))).toBe(0);
@@ -134,7 +137,6 @@ test('a part that waits for its shard delays no other tenant, and is applied by 
   await direct.del(markKey(EMPTIED));
   const waiting = submit(EMPTIED, 'eve');
   expect(await Promise.all([1, 2, 3].map(async () => totalIn(await submit(1, 'eve'))))).toEqual([1, 2, 3]);
-  // Soon: a part waits for two seconds.
   await expect.poll(() => gate.isOpen(EMPTIED), { interval: 1 }).toBe(false);
   expect(totalIn(await submit(3, 'eve'))).toBe(1);
   await direct.set(markKey(EMPTIED), 'here:7');

@@ -82,9 +82,8 @@ test('channels whose attempts fail need attention after five minutes, until one 
   await laurel.admin.put('/v1/messages/channel', { ...channel, pace: 50 });
   await laurel.admin.put('/v1/messages/push-channels/expo', { credentials: {} });
   await due('a', 'b', 'c', 'd', 'e', 'f');
-  const poll = { timeout: 20_000, interval: 100 };
   await expect
-    .poll(async () => Object.values(await states()).map(({ failures }) => failures >= 5), poll)
+    .poll(async () => Object.values(await states()).map(({ failures }) => failures >= 5))
     .toEqual([true, true]);
   expect(await attention()).toEqual([]);
   await laurel.admin.put('/v1/clock', { now: LATER });
@@ -92,7 +91,7 @@ test('channels whose attempts fail need attention after five minutes, until one 
     { kind: 'channel_failing', channel: 'email', since: START, reason: expect.stringContaining('535') },
     { kind: 'channel_failing', channel: 'expo', since: START, reason: expect.stringContaining('401') },
   ]);
-  await expect.poll(metrics, poll).toContain('laurel_message_channels_failing{channel="email"} 1');
+  await expect.poll(metrics).toContain('laurel_message_channels_failing{channel="email"} 1');
   // A channel that is disabled sends nothing, so nobody needs to look.
   await laurel.admin.put('/v1/messages/push-channels/expo', { enabled: false });
   expect(await attention()).toMatchObject([{ channel: 'email' }]);
@@ -101,7 +100,7 @@ test('channels whose attempts fail need attention after five minutes, until one 
 
   isRefusing = false;
   await due('g');
-  await expect.poll(states, poll).toMatchObject({ email: { failures: 0, failing_reason: null } });
+  await expect.poll(states).toMatchObject({ email: { failures: 0, failing_reason: null } });
   expect(await attention()).toEqual([]);
 });
 

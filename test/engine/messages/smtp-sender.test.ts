@@ -90,12 +90,12 @@ describe('an e-mail', () => {
   });
 
   it('uses a connection again, and another one after the server closed it', async () => {
-    const { port, received, connections } = await server({ socketTimeout: 2_000 });
+    const { port, received, connections, endConnections } = await server();
     const one = sender({ port });
     await one.send(email());
     await one.send(email());
     expect(connections()).toBe(1);
-    await new Promise((resolve) => setTimeout(resolve, 3_000));
+    await endConnections();
     expect((await one.send(email())).outcome).toBe('sent');
     expect([received.length, connections()]).toEqual([3, 2]);
   });

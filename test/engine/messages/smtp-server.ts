@@ -1,5 +1,7 @@
 import type { AddressInfo } from 'node:net';
+import { promisify } from 'node:util';
 import { SMTPServer, type SMTPServerOptions } from 'smtp-server';
+import { vi } from 'vitest';
 
 export interface Received {
   from: string;
@@ -8,11 +10,12 @@ export interface Received {
   secure: boolean;
 }
 
-/** An SMTP server on a free port that keeps what it receives. `close` ends it. */
+/** An SMTP server on a free port that keeps what it receives. `endConnections` resolves when the clients have ended them too; `close` ends the server. */
 export async function smtpServer(options: SMTPServerOptions = {}): Promise<{
   port: number;
   received: Received[];
   connections: () => number;
+  endConnections: () => Promise<void>;
   close: () => Promise<void>;
 }> {
   const received: Received[] = [];
@@ -47,6 +50,11 @@ export async function smtpServer(options: SMTPServerOptions = {}): Promise<{
     port: (server.server.address() as AddressInfo).port,
     received,
     connections: () => connections,
+    endConnections: async () => {
+      for (const connection of server.connections) connection.close();
+      const open = promisify(server.server.getConnections.bind(server.server));
+      await vi.waitUntil(async () => (await open()) === 0, { timeout: 120_000 });
+    },
     close: () => new Promise((resolve) => server.close(resolve)),
   };
 }

@@ -25,9 +25,9 @@ beforeAll(async () => {
   proxy = new CuttingProxy(stack.redisUrl);
   const builder = new CatalogBuilder();
   builder.metric('m', { maxValue: { limit: 10, action: 'quarantine' } });
-  laurel = new TestEngine(await proxy.listen(), builder.catalog, (tenantNo, events) =>
-    persistedReplies({ redis: direct, pool }, tenantNo, events),
-  );
+  laurel = new TestEngine(await proxy.listen(), builder.catalog, {
+    findPersisted: (tenantNo, events) => persistedReplies({ redis: direct, pool }, tenantNo, events),
+  });
   quarantine = createQuarantine({
     redis: direct,
     pool,

@@ -25,7 +25,7 @@ export class TestUsers extends TestEngine {
   controlShare = 0;
 
   constructor(redisUrl: string, catalog: Catalog, pool?: Pool) {
-    super(redisUrl, catalog, undefined, undefined, pool);
+    super(redisUrl, catalog, { pool });
     const { clock, scripts } = this;
     this.profiles = createUserProfiles({
       reads: this.users,

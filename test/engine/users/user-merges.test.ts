@@ -63,6 +63,23 @@ async function persist(stop?: PersistStep): Promise<void> {
   else await expect(drained).rejects.toThrow('ended here');
 }
 
+/**
+ * Stores again and again while something happens. One pass at a time: two that meet each leave the rest to the other, so that the
+ * test would look before everything is stored.
+ */
+async function whileStoring<Result>(work: () => Promise<Result>): Promise<Result> {
+  let isOver = false;
+  const storing = (async (): Promise<void> => {
+    for (; !isOver; await sleep(10)) await persist();
+  })();
+  try {
+    return await work();
+  } finally {
+    isOver = true;
+    await storing;
+  }
+}
+
 const send = (app: TestLaurel['app'], id: string, value: number, key: string, user: object = {}) =>
   app.post('/v1/metrics/m/event', { user: { id, ...user }, value }, { headers: { 'Idempotency-Key': key } });
 
@@ -124,48 +141,52 @@ test('events of both users in any number of processes are counted once, and none
   await send(laurel.app, from, 1, 'first-from');
   await send(laurel.app, into, 1, 'first-into');
   let merged = false;
-  let ended = false;
-  const drains = (async (): Promise<void> => {
-    while (!ended) {
-      await persist();
-      await sleep(10);
-    }
-  })();
   let sent = 2;
+  // Answered as a replay after a try that may have been applied, because the connection was lost: counted once or not at all.
+  let unclear = 0;
   const sender = async (app: TestLaurel['app'], id: string, name: string): Promise<void> => {
     for (let n = 0; n < 40 || !merged; n += 1) {
       // Each is sent twice, the second time under either ID.
       const key = `${name}-${n}`;
       for (const each of [id, n % 2 === 0 ? from : into]) {
         let answer = await send(app, each, 1, key);
-        for (; answer.status === 503; answer = await send(app, each, 1, key)) await sleep(5);
+        let isUnclear = false;
+        for (; answer.status === 503; answer = await send(app, each, 1, key)) {
+          isUnclear ||= /does not answer/.test(answer.body.error as string);
+          await sleep(5);
+        }
+        expect([201, 202]).toContain(answer.status);
         if (answer.status === 201) sent += 1;
-        else expect(answer.status).toBe(202);
+        else if (isUnclear) unclear += 1;
       }
       await sleep(20);
     }
   };
-  const senders = [
-    sender(laurel.app, from, 'w'),
-    sender(other.app, from, 'x'),
-    sender(laurel.app, into, 'y'),
-    sender(other.app, into, 'z'),
-  ];
-  await sleep(200);
-  let answer = await ask(from, into);
-  for (; answer.status === 503; answer = await ask(from, into)) await sleep(20);
-  merged = true;
-  expect(answer.body).toMatchObject({ into });
-  await Promise.all(senders);
-  ended = true;
-  await drains;
+  const merging = async (): Promise<void> => {
+    await sleep(200);
+    let answer = await ask(from, into);
+    for (; answer.status === 503; answer = await ask(from, into)) await sleep(20);
+    merged = true;
+    expect(answer.body).toMatchObject({ into });
+  };
+  await whileStoring(() =>
+    Promise.all([
+      sender(laurel.app, from, 'w'),
+      sender(other.app, from, 'x'),
+      sender(laurel.app, into, 'y'),
+      sender(other.app, into, 'z'),
+      merging(),
+    ]),
+  );
   await persist();
-  expect(await totalOf(into)).toBe(sent);
+  const total = await totalOf(into);
+  expect(total).toBeGreaterThanOrEqual(sent);
+  expect(total).toBeLessThanOrEqual(sent + unclear);
   const { rows } = await laurel.pool.query(
     'SELECT user_id AS id, sum(value)::int AS sum FROM events WHERE user_id = ANY ($1) GROUP BY 1',
     [[from, into]],
   );
-  expect(rows).toEqual([{ id: into, sum: sent }]);
+  expect(rows).toEqual([{ id: into, sum: total }]);
   expect(await differences()).toEqual([]);
   await other.close();
 });
@@ -185,23 +206,16 @@ test('both users have an event in quarantine with the same key: it stays that of
   const { events } = (await laurel.admin.get(`/v1/quarantine?userId=${into}`)).body;
   expect(events).toHaveLength(2);
   // A release waits for what is stored.
-  const storing = setInterval(() => void persist().catch(() => undefined), 20);
-  for (const { id } of events)
-    expect((await laurel.admin.post(`/v1/quarantine/${id}/release`, undefined)).status).toBe(200);
-  clearInterval(storing);
+  await whileStoring(async () => {
+    for (const { id } of events)
+      expect((await laurel.admin.post(`/v1/quarantine/${id}/release`, undefined)).status).toBe(200);
+  });
   await persist();
   expect(await differences()).toEqual([]);
 });
 
 test('many requests for one merge at once make one', async () => {
   const [from, into] = await pair('twice');
-  let isOver = false;
-  const drains = (async (): Promise<void> => {
-    while (!isOver) {
-      await persist();
-      await sleep(10);
-    }
-  })();
   const untilDone = async () => {
     for (;;) {
       const answer = await ask(from, into);
@@ -209,9 +223,7 @@ test('many requests for one merge at once make one', async () => {
       await sleep(20);
     }
   };
-  const answers = await Promise.all(Array.from({ length: 8 }, untilDone));
-  isOver = true;
-  await drains;
+  const answers = await whileStoring(() => Promise.all(Array.from({ length: 8 }, untilDone)));
   expect(answers.map(({ status }) => status)).toEqual(answers.map(() => 200));
   await persist();
   expect(await totalOf(into)).toBe(7);

@@ -208,11 +208,11 @@ describe('a webhook that accepts nothing', () => {
 
   test('is still left alone after a restart', async () => {
     const { id, receiver: to } = await webhook(() => 500);
-    const worker = bed.worker();
+    const worker = bed.worker({ firstPauseMs: 600_000 });
     await bed.send(id, users(40, 40));
     await tried(id, 10);
     await worker.close();
-    bed.worker();
+    bed.worker({ firstPauseMs: 600_000 });
     const well = await webhook();
     await bed.send(well.id, ['anna']);
     await expect.poll(() => well.receiver.received.length).toBe(1);

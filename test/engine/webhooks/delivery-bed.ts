@@ -74,7 +74,7 @@ export class DeliveryBed {
   worker(
     options: Partial<DeliveriesOptions> & Partial<SenderOptions> & { before?: (text: string) => Promise<void> } = {},
   ): Deliveries {
-    const { timeoutMs = 10_000, allowPrivate = true, resolve, before, ...rest } = options;
+    const { timeoutMs = 60_000, allowPrivate = true, resolve, before, ...rest } = options;
     const pool = createPool(this.database.stack.databaseUrl, { max: 3 });
     if (before !== undefined) {
       const query = pool.query.bind(pool) as (text: string, values?: unknown[]) => Promise<unknown>;
