@@ -6,7 +6,7 @@ import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { DAY_MS, type Frequency, periodOf } from '../src/domain/periods.ts';
 import { dayIn, zoneOffset } from '../src/domain/zone.ts';
-import { bytesOf, textsOf } from '../src/postgres/persist/row-text.ts';
+import { bytesOf, textsOf } from '../src/postgres/row-text.ts';
 import { userKey } from '../src/redis/keys.ts';
 import { onlyPart } from '../test/stack/only-part.ts';
 

@@ -6,7 +6,7 @@ import { systemClock, type FixedClock } from '../src/clock.ts';
 import { connectRedis, redisReady } from '../src/redis/client.ts';
 import { endpointsOf } from '../src/redis/endpoints.ts';
 import { openLaurel, type Laurel } from '../src/processes/composition.ts';
-import type { LiveLimits } from '../src/engine/live/live.ts';
+import type { LiveLimits } from '../src/engine/live/streams.ts';
 import type { Configuration } from '../src/domain/configuration.ts';
 import { parseNetworks } from '../src/domain/networks.ts';
 import { createLog } from '../src/telemetry/log.ts';

@@ -1,10 +1,32 @@
 import type { Pool } from 'pg';
 import { v7 } from 'uuid';
-import { copyRows } from '../../src/postgres/persist/row-text.ts';
+import { columns } from '../../src/postgres/columns.ts';
 import { transaction } from '../../src/postgres/transaction.ts';
 import type { Event } from './event.ts';
 
-const COPY = 'COPY staged FROM STDIN';
+interface Staged {
+  n: number;
+  id: string;
+  userId: string;
+  zone: string | null;
+  userAttributes: string;
+  metricNo: number;
+  value: number;
+  attributes: string | null;
+  key: string | null;
+}
+
+const STAGED = columns<Staged>({
+  n: 'int',
+  id: 'uuid',
+  userId: 'text',
+  zone: ['text', 'tz'],
+  userAttributes: 'jsonb',
+  metricNo: ['int', 'metric'],
+  value: 'float8',
+  attributes: 'jsonb',
+  key: 'text',
+});
 
 /** Copies events in and records them in one transaction. Returns the outcome of each, user by user. */
 export async function recordBatch(
@@ -14,17 +36,18 @@ export async function recordBatch(
 ): Promise<unknown[]> {
   return transaction(pool, async (client) => {
     await client.query('SELECT make_temporary_tables()');
-    await copyRows(client, COPY, events, ({ key = '', user, value, attributes, idempotencyKey }, n) => [
+    const rows = events.map(({ key = '', user, value, attributes, idempotencyKey = null }, n) => ({
       n,
-      v7(),
-      user.id,
-      user.tz ?? null,
-      JSON.stringify(user.attributes ?? {}),
-      metrics.get(key)!,
+      id: v7(),
+      userId: user.id,
+      zone: user.tz ?? null,
+      userAttributes: JSON.stringify(user.attributes ?? {}),
+      metricNo: metrics.get(key)!,
       value,
-      attributes === undefined ? null : JSON.stringify(attributes),
-      idempotencyKey ?? null,
-    ]);
+      attributes: attributes === undefined ? null : JSON.stringify(attributes),
+      key: idempotencyKey,
+    }));
+    await STAGED.copyInto(client, 'staged', rows);
     const recorded = await client.query<{ answer: unknown }>({
       name: 'record_staged',
       text: 'SELECT record_staged($1) AS answer',

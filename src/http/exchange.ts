@@ -1,6 +1,6 @@
 import type { Span } from '@opentelemetry/api';
 import { AppError, CLIENT_GONE } from '../errors.ts';
-import type { LiveAdmission } from '../engine/live/live.ts';
+import type { LiveAdmission } from '../engine/live/streams.ts';
 import { BODY_BYTES, NOBODY, type Answer, type Call, type Caller, type Tenant } from '../operations/operation.ts';
 import type { StaticFile } from '../operations/static-file.ts';
 import { countOpening, requireOwnUser, requireScope } from './access/auth.ts';

@@ -7,8 +7,8 @@ import {
   type LiveSink,
   reconnectMs,
   type SlowReaders,
-} from '../engine/live/live-sink.ts';
-import type { LiveAdmission } from '../engine/live/live.ts';
+} from '../engine/live/stream-sink.ts';
+import type { LiveAdmission } from '../engine/live/streams.ts';
 import { countOpening } from './access/auth.ts';
 import type { ExchangeContext } from './exchange-context.ts';
 import { framingFault, readHead, requestIdOf, sizeFault } from './request-head.ts';

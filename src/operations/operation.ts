@@ -1,8 +1,8 @@
 import type { Span } from '@opentelemetry/api';
 import type { Static, TObject, TSchema } from 'typebox';
 import type { Author, KeyScope } from '../domain/administration/author.ts';
-import type { LiveGrant } from '../engine/live/grants.ts';
-import type { LiveAdmission } from '../engine/live/live.ts';
+import type { LiveGrant } from '../engine/live/stream-grants.ts';
+import type { LiveAdmission } from '../engine/live/streams.ts';
 import { forMergedUsers } from './merged-users.ts';
 import type { Services } from './services.ts';
 import type { StaticFile } from './static-file.ts';

@@ -27,7 +27,7 @@ import type { HistoryReads } from '../engine/history/history-reads.ts';
 import type { Jobs } from '../engine/schedule/jobs.ts';
 import type { Imports } from '../engine/imports/imports.ts';
 import type { WrappedReads } from '../engine/history/wrapped-reads.ts';
-import type { Live } from '../engine/live/live.ts';
+import type { Live } from '../engine/live/streams.ts';
 import type { LeagueReads } from '../engine/leaderboards/league-reads.ts';
 import type { LeaderboardReads } from '../engine/leaderboards/leaderboard-reads.ts';
 import type { PointsReads } from '../engine/points/points-reads.ts';

@@ -2,7 +2,7 @@
 import type { Pool, PoolClient } from 'pg';
 import { COUNTED, MOST_VALUES } from '../domain/analytics.ts';
 import type { NamedUser } from '../domain/user.ts';
-import { listOf, textsOf } from './persist/row-text.ts';
+import { columns } from './columns.ts';
 import { storableText } from './storable-json.ts';
 
 /** A value of a user attribute. The value is storable text. */
@@ -34,10 +34,21 @@ interface KnownValue {
   isShared: boolean;
 }
 
+const USER = columns<NamedUser>({ tenantNo: 'int', userId: ['text', 'id'] });
+const FIRST = columns<NamedUser & { segments: string }>({ tenantNo: 'int', userId: ['text', 'id'], segments: 'text' });
+const VALUE = columns<UserValue>({ tenantNo: 'int', attributeNo: 'int', value: 'text' });
+const INTRODUCED = columns<UserValue & { introducedBy: number; isShared: boolean }>({
+  tenantNo: 'int',
+  attributeNo: 'int',
+  value: 'text',
+  introducedBy: 'int',
+  isShared: 'boolean',
+});
+
 const FIND = `
   SELECT control_share AS "controlShare", (at - 1)::int AS at, no, introduced_by AS "introducedBy", is_shared AS "isShared"
     FROM organisation LEFT JOIN (
-           unnest($1::int[], $2::int[], $3::text[]) WITH ORDINALITY AS asked (tenant_no, attribute_no, value, at)
+           ${VALUE.unnest('asked', 1, 'at')}
            JOIN analytics_values AS known
              ON known.tenant_no = asked.tenant_no AND known.attribute_no = asked.attribute_no
             AND text_digest(known.value) = text_digest(asked.value)
@@ -52,8 +63,7 @@ const INTRODUCERS = `
    GROUP BY tenant_no, attribute_no`;
 
 const INTRODUCE = `
-  INSERT INTO analytics_values (tenant_no, attribute_no, value, introduced_by, is_shared)
-  SELECT * FROM unnest($1::int[], $2::int[], $3::text[], $4::int[], $5::bool[])
+${INTRODUCED.insertInto('analytics_values')}
   ON CONFLICT DO NOTHING
   RETURNING no, tenant_no AS "tenantNo", attribute_no AS "attributeNo", value`;
 
@@ -65,7 +75,7 @@ export async function countedSegments(client: PoolClient, values: readonly HeldV
   const { rows } = await client.query<KnownValue>({
     name: 'find_analytics_values',
     text: FIND,
-    values: valueColumns(values),
+    values: VALUE.arrays(values),
   });
   const segmentOf: CountedSegments['segmentOf'] = new Map();
   const shared: number[] = [];
@@ -89,7 +99,7 @@ async function introduce(
   unknown: readonly HeldValue[],
   segmentOf: CountedSegments['segmentOf'],
 ): Promise<void> {
-  const [tenantNos, attributeNos] = valueColumns(unknown);
+  const [tenantNos, attributeNos] = VALUE.arrays(unknown);
   const { rows: known } = await client.query<{ tenantNo: number; attributeNo: number; introducedBy: number[] }>({
     name: 'find_analytics_introducers',
     text: INTRODUCERS,
@@ -107,11 +117,16 @@ async function introduce(
     added.set(value, { introducedBy, from });
   }
   if (added.size === 0) return;
-  const { rows } = await client.query<UserValue & { no: number }>(INTRODUCE, [
-    ...valueColumns([...added.keys()]),
-    listOf([...added.values()].map(({ introducedBy }) => introducedBy)),
-    [...added].map(([value, { introducedBy }]) => isSharedBy(value, introducedBy)),
-  ]);
+  const { rows } = await client.query<UserValue & { no: number }>(
+    INTRODUCE,
+    INTRODUCED.arrays(
+      [...added].map(([value, { introducedBy }]) => ({
+        ...value,
+        introducedBy,
+        isShared: isSharedBy(value, introducedBy),
+      })),
+    ),
+  );
   const noOf = new Map(rows.map((row) => [valueKey(row), row.no]));
   for (const [value, { from }] of added) {
     const no = noOf.get(valueKey(value));
@@ -124,12 +139,6 @@ const attributeKey = ({ tenantNo, attributeNo }: Omit<UserValue, 'value'>): stri
 /** A value as a key. */
 const valueKey = ({ tenantNo, attributeNo, value }: UserValue): string => `${tenantNo}:${attributeNo}:${value}`;
 
-const valueColumns = (values: readonly UserValue[]): [string, string, string] => [
-  listOf(values.map(({ tenantNo }) => tenantNo)),
-  listOf(values.map(({ attributeNo }) => attributeNo)),
-  textsOf(values.map(({ value }) => value)),
-];
-
 /** The segments of attributes in which a user was counted when first seen. */
 export interface FirstSegments extends NamedUser {
   segments: readonly number[];
@@ -137,33 +146,28 @@ export interface FirstSegments extends NamedUser {
 
 const READ_FIRST = `
   SELECT users.tenant_no AS "tenantNo", users.id AS "userId", users.first_segments AS segments
-    FROM unnest($1::int[], $2::text[]) AS asked (tenant_no, id)
+    FROM ${USER.unnest('asked')}
     JOIN users ON users.tenant_no = asked.tenant_no AND users.id = asked.id`;
 
 /** The first segments of some distinct users; users without any are missing. */
 export async function readFirstSegments(client: PoolClient, users: readonly NamedUser[]): Promise<FirstSegments[]> {
   if (users.length === 0) return [];
-  const statement = { name: 'read_first_segments', text: READ_FIRST, values: userColumns(users) };
+  const statement = { name: 'read_first_segments', text: READ_FIRST, values: USER.arrays(users) };
   const { rows } = await client.query<NamedUser & { segments: number[] | null }>(statement);
   return rows.flatMap(({ segments, ...user }) => (segments === null ? [] : [{ ...user, segments }]));
 }
 
 const STORE_FIRST = `
   UPDATE users SET first_segments = string_to_array(new.segments, ',')::int[]
-    FROM unnest($1::int[], $2::text[], $3::text[]) AS new (tenant_no, id, segments)
+    FROM ${FIRST.unnest('new')}
    WHERE users.tenant_no = new.tenant_no AND users.id = new.id`;
 
 /** Keeps the first segments of some distinct users, who are stored already. */
 export async function storeFirstSegments(client: PoolClient, users: readonly FirstSegments[]): Promise<void> {
   if (users.length === 0) return;
-  const segments = textsOf(users.map((user) => user.segments.join()));
-  await client.query({ name: 'store_first_segments', text: STORE_FIRST, values: [...userColumns(users), segments] });
+  const values = FIRST.arrays(users.map((user) => ({ ...user, segments: user.segments.join() })));
+  await client.query({ name: 'store_first_segments', text: STORE_FIRST, values });
 }
-
-const userColumns = (users: readonly NamedUser[]): [string, string] => [
-  listOf(users.map(({ tenantNo }) => tenantNo)),
-  textsOf(users.map(({ userId }) => userId)),
-];
 
 const FORGET_SUMS = `
   DELETE FROM analytics_days

@@ -1,9 +1,9 @@
 import type { Pool, PoolClient } from 'pg';
 import { COUNTED, SEGMENT, type Counted } from '../domain/analytics.ts';
-import { decimalOfMicros, decimalText, toMicros } from '../domain/decimal.ts';
+import { type Decimal, decimalOfMicros, toMicros } from '../domain/decimal.ts';
 import type { Days } from '../domain/periods.ts';
 import { mappedInSlices } from '../pacing/slices.ts';
-import { listOf } from './persist/row-text.ts';
+import { columns } from './columns.ts';
 import type { UserValue } from './analytics-segments.ts';
 import { OF_SAMPLED_USER } from './history/days.ts';
 import { eventsAndSums, mayBeEarlier, readSinceDay } from './partitions.ts';
@@ -21,11 +21,21 @@ export interface AnalyticsRow {
   value: bigint;
 }
 
+const ADDED = columns<Omit<AnalyticsRow, 'value'> & { value: Decimal }>({
+  tenantNo: 'int',
+  kind: 'int',
+  segment: 'int',
+  day: 'int',
+  subject: 'int',
+  part: 'int',
+  events: 'bigint',
+  value: 'numeric',
+});
+
 // All writers update rows in the order of their keys, which prevents deadlocks.
 const ADD = `
   INSERT INTO analytics_days AS known (tenant_no, kind, segment, day, subject, part, events, value)
-  SELECT * FROM unnest($1::int[], $2::int[], $3::int[], $4::int[], $5::int[], $6::int[], $7::bigint[], $8::numeric[])
-             AS added (tenant_no, kind, segment, day, subject, part)
+  SELECT * FROM ${ADDED.unnest('added')}
    ORDER BY tenant_no, kind, segment, day, subject, part
   ON CONFLICT (tenant_no, kind, segment, day, subject, part) DO UPDATE
     SET events = known.events + EXCLUDED.events, value = known.value + EXCLUDED.value`;
@@ -33,20 +43,8 @@ const ADD = `
 /** Adds to sums in the client's transaction. No two rows may have the same key. Not idempotent. */
 export async function addAnalytics(client: PoolClient, rows: readonly AnalyticsRow[]): Promise<void> {
   if (rows.length === 0) return;
-  await client.query({
-    name: 'persist_analytics',
-    text: ADD,
-    values: [
-      listOf(rows.map(({ tenantNo }) => tenantNo)),
-      listOf(rows.map(({ kind }) => kind)),
-      listOf(rows.map(({ segment }) => segment)),
-      listOf(rows.map(({ day }) => day)),
-      listOf(rows.map(({ subject }) => subject)),
-      listOf(rows.map(({ part }) => part)),
-      listOf(rows.map(({ events }) => events)),
-      listOf(rows.map(({ value }) => decimalText(decimalOfMicros(value)))),
-    ],
-  });
+  const added = rows.map((row) => ({ ...row, value: decimalOfMicros(row.value) }));
+  await client.query({ name: 'persist_analytics', text: ADD, values: ADDED.arrays(added) });
 }
 
 export type AnalyticsSum = Pick<AnalyticsRow, 'kind' | 'day' | 'subject' | 'part' | 'events' | 'value'>;

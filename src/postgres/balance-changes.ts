@@ -1,4 +1,5 @@
 import type { Pool, PoolClient } from 'pg';
+import { columns } from './columns.ts';
 import { BALANCE } from '../packed/record-fields.ts';
 import { storableText } from './storable-json.ts';
 import type { TimelineRange } from './timeline/entries.ts';
@@ -28,45 +29,29 @@ export interface BalanceChangeRow {
   idempotencyKey: string | null;
 }
 
-const INSERT = `
-  INSERT INTO balance_changes (id, tenant_no, user_id, system_no, kind, amount, balance, closes, expires_at, reason, reference,
-                               at, metric_no, idempotency_key, reward_no)
-  SELECT id, tenant_no, user_id, system_no, kind, amount, balance, closes, to_timestamp(expires_ms / 1000.0), reason, reference,
-         to_timestamp(at_ms / 1000.0), metric_no, idempotency_key, reward_no
-  FROM unnest($1::uuid[], $2::int[], $3::text[], $4::int[], $5::int[], $6::bigint[], $7::bigint[], $8::uuid[], $9::bigint[],
-              $10::text[], $11::text[], $12::bigint[], $13::int[], $14::text[], $15::int[])
-    AS made (id, tenant_no, user_id, system_no, kind, amount, balance, closes, expires_ms, reason, reference, at_ms, metric_no,
-             idempotency_key, reward_no)`;
-
-const storable = (text: string | null): string | null => (text === null ? null : storableText(text));
+const CHANGE = columns<BalanceChangeRow>({
+  id: 'uuid',
+  tenantNo: 'int',
+  userId: 'text',
+  systemNo: 'int',
+  kind: 'int',
+  amount: 'bigint',
+  balance: 'bigint',
+  closes: 'uuid',
+  expiresMs: ['time', 'expires_at'],
+  reason: 'text',
+  reference: 'text',
+  atMs: ['time', 'at'],
+  metricNo: 'int',
+  rewardNo: 'int',
+  idempotencyKey: 'text',
+});
+const INSERT = CHANGE.insertInto('balance_changes');
 
 /** Adds changes. An existing ID is an error (23505), because the cursor guarantees that each is new. */
 export async function insertBalanceChanges(client: PoolClient, rows: readonly BalanceChangeRow[]): Promise<void> {
-  if (rows.length === 0) return;
-  await client.query(INSERT, [
-    rows.map((row) => row.id),
-    rows.map((row) => row.tenantNo),
-    rows.map((row) => storableText(row.userId)),
-    rows.map((row) => row.systemNo),
-    rows.map((row) => row.kind),
-    rows.map((row) => row.amount),
-    rows.map((row) => row.balance),
-    rows.map((row) => row.closes),
-    rows.map((row) => row.expiresMs),
-    rows.map((row) => storable(row.reason)),
-    rows.map((row) => storable(row.reference)),
-    rows.map((row) => row.atMs),
-    rows.map((row) => row.metricNo),
-    rows.map((row) => storable(row.idempotencyKey)),
-    rows.map((row) => row.rewardNo),
-  ]);
+  if (rows.length > 0) await client.query(INSERT, CHANGE.arrays(rows));
 }
-
-const COLUMNS = `
-  replace(id::text, '-', '') AS id, tenant_no AS "tenantNo", user_id AS "userId", system_no AS "systemNo", kind,
-  amount::float8, balance::float8, replace(closes::text, '-', '') AS closes, epoch_ms(expires_at)::float8 AS "expiresMs",
-  reason, reference, epoch_ms(at)::float8 AS "atMs", metric_no AS "metricNo", reward_no AS "rewardNo",
-  idempotency_key AS "idempotencyKey"`;
 
 /** A user's changes with one of some IDs, and those that close one of them, in order. */
 export async function readBalanceChanges(
@@ -75,7 +60,7 @@ export async function readBalanceChanges(
   ids: readonly string[],
 ): Promise<BalanceChangeRow[]> {
   const { rows } = await pool.query<BalanceChangeRow>(
-    `SELECT ${COLUMNS} FROM balance_changes
+    `SELECT ${CHANGE.selected} FROM balance_changes
       WHERE (id = ANY ($3::uuid[]) OR closes = ANY ($3::uuid[])) AND tenant_no = $1 AND user_id = $2 ORDER BY balance_changes.id`,
     [tenantNo, storableText(userId), ids],
   );
@@ -89,7 +74,7 @@ export async function listSpendings(
 ): Promise<BalanceChangeRow[]> {
   const { tenantNo, userId, systemNo, before, limit } = page;
   const { rows } = await pool.query<BalanceChangeRow>(
-    `SELECT ${COLUMNS} FROM balance_changes
+    `SELECT ${CHANGE.selected} FROM balance_changes
       WHERE tenant_no = $1 AND user_id = $2 AND closes IS NULL AND ($3::int IS NULL OR system_no = $3)
         AND ($4::uuid IS NULL OR balance_changes.id < $4)
       ORDER BY balance_changes.id DESC LIMIT $5`,
@@ -104,7 +89,7 @@ export async function balanceChangesIn(
   { tenantNo, userId, above, below, newest, limit }: TimelineRange,
 ): Promise<BalanceChangeRow[]> {
   const { rows } = await pool.query<BalanceChangeRow>(
-    `SELECT ${COLUMNS} FROM balance_changes
+    `SELECT ${CHANGE.selected} FROM balance_changes
       WHERE tenant_no = $1 AND user_id = $2 AND balance_changes.id > $3::uuid AND balance_changes.id < $4::uuid
       ORDER BY balance_changes.id ${newest ? 'DESC' : ''} LIMIT $5`,
     [tenantNo, storableText(userId), above, below, limit],

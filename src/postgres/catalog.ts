@@ -1,4 +1,5 @@
 import type { Pool, PoolClient } from 'pg';
+import { columns } from './columns.ts';
 import { type Catalog, type EarlierStreaks, emptyCatalog } from '../domain/catalog.ts';
 import type { EventSettings, StreakSettings } from '../domain/fields/tenant-settings.ts';
 import { DEFAULT_MESSAGE_SETTINGS, kindsOf, type MessageSettings } from '../domain/notifications/message-settings.ts';
@@ -158,6 +159,17 @@ async function replaceMessages(
   );
 }
 
+const RESOURCE = columns<Omit<ResourceRow, 'doc'> & { doc: string }>({
+  id: 'uuid',
+  no: 'int',
+  kind: 'text',
+  parentId: 'uuid',
+  identity: 'text',
+  doc: 'jsonb',
+});
+const resources = (rows: readonly ResourceRow[]): unknown[] =>
+  RESOURCE.arrays(rows.map((row) => ({ ...row, doc: JSON.stringify(row.doc) })));
+
 async function update(client: PoolClient, tenantNo: number, rows: ResourceRow[], now: Date): Promise<void> {
   const ids = rows.map((row) => row.id);
   // Two resources may swap keys, so old keys are cleared before new ones are set.
@@ -171,17 +183,10 @@ async function update(client: PoolClient, tenantNo: number, rows: ResourceRow[],
 async function replace(client: PoolClient, tenantNo: number, rows: ResourceRow[], now: Date): Promise<void> {
   await client.query(
     `UPDATE catalog_resources AS resource
-        SET no = new.no, identity = new.identity, doc = new.doc::jsonb, updated = $6, demo = false
-       FROM unnest($2::uuid[], $3::integer[], $4::text[], $5::text[]) AS new (id, no, identity, doc)
+        SET no = new.no, identity = new.identity, doc = new.doc, updated = $2, demo = false
+       FROM ${RESOURCE.unnest('new', 3)}
       WHERE resource.tenant_no = $1 AND resource.id = new.id`,
-    [
-      tenantNo,
-      rows.map((row) => row.id),
-      rows.map((row) => row.no),
-      rows.map((row) => row.identity),
-      rows.map((row) => JSON.stringify(row.doc)),
-      now,
-    ],
+    [tenantNo, now, ...resources(rows)],
   );
 }
 
@@ -190,22 +195,8 @@ async function insert(
   { tenantNo, version, rows, now, demo }: Edit & { rows: ResourceRow[]; demo: boolean },
 ): Promise<void> {
   await client.query(
-    `INSERT INTO catalog_resources (tenant_no, created, updated, demo, created_version, id, no, kind, parent_id, identity, doc)
-     SELECT $1, $2, $2, $9, $10, id, no, kind, parent_id, identity, doc::jsonb
-       FROM unnest($3::uuid[], $4::integer[], $5::text[], $6::uuid[], $7::text[], $8::text[])
-         AS new (id, no, kind, parent_id, identity, doc)`,
-    [
-      tenantNo,
-      now,
-      rows.map((row) => row.id),
-      rows.map((row) => row.no),
-      rows.map((row) => row.kind),
-      rows.map((row) => row.parentId),
-      rows.map((row) => row.identity),
-      rows.map((row) => JSON.stringify(row.doc)),
-      demo,
-      version,
-    ],
+    RESOURCE.insertInto('catalog_resources', ['tenant_no', 'created', 'updated', 'demo', 'created_version']),
+    [tenantNo, now, now, demo, version, ...resources(rows)],
   );
 }
 

@@ -1,4 +1,5 @@
 import type { Pool, PoolClient } from 'pg';
+import { columns } from './columns.ts';
 import { firstIdOf } from './partitions.ts';
 import { storableText } from './storable-json.ts';
 
@@ -37,26 +38,23 @@ export async function expiringSystems(pool: Pool): Promise<ExpiringSystem[]> {
 
 type System = Pick<ExpiringSystem, 'tenantNo' | 'no'>;
 
-const named = (systems: readonly System[]): unknown[] => [
-  systems.map(({ tenantNo }) => tenantNo),
-  systems.map(({ no }) => no),
-];
+const SYSTEM = columns<System>({ tenantNo: 'int', no: ['int', 'system_no'] });
 
 /** Lets points expire from a day on, and not before. Progress that is not beyond that day stays unchanged. */
 export async function beginExpiry(pool: Pool, systems: readonly System[], day: number): Promise<void> {
   await pool.query(
     `INSERT INTO expiry_progress AS progress (tenant_no, system_no, day)
-     SELECT tenant_no, system_no, $3 FROM unnest($1::int[], $2::int[]) AS begun (tenant_no, system_no)
+     SELECT tenant_no, system_no, $3 FROM ${SYSTEM.unnest('begun')}
      ON CONFLICT (tenant_no, system_no) DO UPDATE SET day = EXCLUDED.day, last_user = '' WHERE progress.day > EXCLUDED.day`,
-    [...named(systems), day],
+    [...SYSTEM.arrays(systems), day],
   );
 }
 
 export async function endExpiry(pool: Pool, systems: readonly System[]): Promise<void> {
   await pool.query(
-    `DELETE FROM expiry_progress AS progress USING unnest($1::int[], $2::int[]) AS ended (tenant_no, system_no)
+    `DELETE FROM expiry_progress AS progress USING ${SYSTEM.unnest('ended')}
       WHERE progress.tenant_no = ended.tenant_no AND progress.system_no = ended.system_no`,
-    named(systems),
+    SYSTEM.arrays(systems),
   );
 }
 

@@ -1,5 +1,6 @@
 /** Claims of rewards, and how many each reward has. Transactions lock the count before the claim. */
 import type { Pool, PoolClient } from 'pg';
+import { columns } from './columns.ts';
 import type { BalanceChangeRow } from './balance-changes.ts';
 import { storableText } from './storable-json.ts';
 import { transaction } from './transaction.ts';
@@ -195,6 +196,17 @@ export function releaseClaim(pool: Pool, { id, tenantNo, rewardNo }: ClaimRow): 
   });
 }
 
+const PAID = columns<BalanceChangeRow>({
+  id: 'uuid',
+  tenantNo: 'int',
+  userId: 'text',
+  rewardNo: 'int',
+  systemNo: 'int',
+  amount: ['bigint', 'price'],
+  idempotencyKey: ['text', 'key'],
+  atMs: 'bigint',
+});
+
 /**
  * Confirms the reservations that spendings paid for, in the transaction that stores the spendings. A spending without a
  * reservation becomes a cancelled claim whose points must be given back.
@@ -202,21 +214,10 @@ export function releaseClaim(pool: Pool, { id, tenantNo, rewardNo }: ClaimRow): 
 export async function confirmClaims(client: PoolClient, changes: readonly BalanceChangeRow[]): Promise<void> {
   const paid = changes.filter(({ rewardNo, closes }) => rewardNo !== null && closes === null);
   if (paid.length === 0) return;
-  const values = [
-    paid.map(({ id }) => id),
-    paid.map(({ tenantNo }) => tenantNo),
-    paid.map(({ userId }) => storableText(userId)),
-    paid.map(({ rewardNo }) => rewardNo),
-    paid.map(({ systemNo }) => systemNo),
-    paid.map(({ amount }) => amount),
-    paid.map(({ idempotencyKey }) => storableText(idempotencyKey!)),
-    paid.map(({ atMs }) => atMs),
-  ];
-  const PAID = `unnest($1::uuid[], $2::int[], $3::text[], $4::int[], $5::int[], $6::bigint[], $7::text[], $8::bigint[])
-    AS paid (id, tenant_no, user_id, reward_no, system_no, price, key, at_ms)`;
+  const values = PAID.arrays(paid);
   const { rowCount } = await client.query(
     `UPDATE reward_claims AS claim SET id = paid.id, state = ${CLAIM_STATE.claimed}, claimed = to_timestamp(at_ms / 1000.0)
-       FROM ${PAID}
+       FROM ${PAID.unnest('paid')}
       WHERE claim.tenant_no = paid.tenant_no AND claim.user_id = paid.user_id AND idempotency_key = key
         AND claim.reward_no = paid.reward_no AND claim.price = paid.price AND state = ${CLAIM_STATE.reserved}`,
     values,
@@ -228,7 +229,7 @@ export async function confirmClaims(client: PoolClient, changes: readonly Balanc
                                            reason, reserved, claimed, cancelled)
        SELECT id, tenant_no, user_id, reward_no, system_no, price, ${CLAIM_STATE.cancelled}, ${key}, true,
               'The claim had been given up before it was paid.', at, at, at
-         FROM ${PAID}, to_timestamp(at_ms / 1000.0) AS at
+         FROM ${PAID.unnest('paid')}, to_timestamp(at_ms / 1000.0) AS at
         WHERE NOT EXISTS (SELECT FROM reward_claims AS known WHERE known.id = paid.id)
        ON CONFLICT (tenant_no, user_id, idempotency_key) DO UPDATE
          SET id = EXCLUDED.id, state = ${CLAIM_STATE.claimed}, claimed = EXCLUDED.claimed
@@ -358,13 +359,15 @@ export async function noteRefund(pool: Pool, { id }: ClaimRow): Promise<void> {
   await pool.query('UPDATE reward_claims SET refund_due = false WHERE id = $1', [id]);
 }
 
+const REPORTED = columns<ClaimRow>({ id: 'uuid', reported: ['smallint', 'before'], state: 'smallint' });
+
 /** Notes that claims were reported in their present states. Returns the IDs of those that nobody has reported since they were read. */
 export async function noteReported(client: Pool | PoolClient, rows: readonly ClaimRow[]): Promise<ReadonlySet<string>> {
   const noted = await client.query<{ id: string }>(
     `UPDATE reward_claims AS claim SET reported = now.state
-       FROM unnest($1::uuid[], $2::smallint[], $3::smallint[]) AS now (id, before, state)
+       FROM ${REPORTED.unnest('now')}
       WHERE claim.id = now.id AND claim.reported = before RETURNING replace(claim.id::text, '-', '') AS id`,
-    [rows.map(({ id }) => id), rows.map(({ reported }) => reported), rows.map(({ state }) => state)],
+    REPORTED.arrays(rows),
   );
   return new Set(noted.rows.map(({ id }) => id));
 }

@@ -1,4 +1,5 @@
 import type { Pool } from 'pg';
+import { columns } from './columns.ts';
 import { DAY_MS } from '../domain/periods.ts';
 
 /** An active `time` trigger, and up to when its periods are paid. */
@@ -149,15 +150,16 @@ function timesOfDay(asked: TriggerPeriods, toMs: number): { asked: TriggerPeriod
   return ranges;
 }
 
-export async function noteProgress(
-  pool: Pool,
-  triggers: readonly { tenantNo: number; no: number; nextMs: number }[],
-): Promise<void> {
-  if (triggers.length === 0) return;
-  await pool.query(
-    `INSERT INTO time_trigger_progress (tenant_no, trigger_no, next_ms)
-     SELECT * FROM unnest($1::int[], $2::int[], $3::bigint[])
-     ON CONFLICT (tenant_no, trigger_no) DO UPDATE SET next_ms = EXCLUDED.next_ms`,
-    [triggers.map(({ tenantNo }) => tenantNo), triggers.map(({ no }) => no), triggers.map(({ nextMs }) => nextMs)],
-  );
+interface Progress {
+  tenantNo: number;
+  no: number;
+  nextMs: number;
+}
+
+const PROGRESS = columns<Progress>({ tenantNo: 'int', no: ['int', 'trigger_no'], nextMs: 'bigint' });
+const NOTE = `${PROGRESS.insertInto('time_trigger_progress')}
+  ON CONFLICT (tenant_no, trigger_no) DO UPDATE SET next_ms = EXCLUDED.next_ms`;
+
+export async function noteProgress(pool: Pool, triggers: readonly Progress[]): Promise<void> {
+  if (triggers.length > 0) await pool.query(NOTE, PROGRESS.arrays(triggers));
 }

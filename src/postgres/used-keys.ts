@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from 'pg';
-import { copyRows } from './persist/row-text.ts';
+import { columns } from './columns.ts';
 import type { EventRow } from './persist/events.ts';
 import { storableText } from './storable-json.ts';
 import { transaction } from './transaction.ts';
@@ -82,18 +82,12 @@ export async function findUsedKeys(
   });
 }
 
-const COPY = 'COPY used_keys (id, tenant_no, user_id, metric_no, idempotency_key) FROM STDIN';
+const KEY = columns<EventRow>({ id: 'uuid', tenantNo: 'int', userId: 'text', metricNo: 'int', idempotencyKey: 'text' });
 
 /** Adds the idempotency keys of events. As for events, an existing ID is an error (23505). */
 export async function insertUsedKeys(client: PoolClient, events: readonly EventRow[]): Promise<void> {
   const keyed = events.filter(({ idempotencyKey }) => idempotencyKey !== null);
-  await copyRows(client, COPY, keyed, (event) => [
-    event.id,
-    event.tenantNo,
-    event.userId,
-    event.metricNo,
-    event.idempotencyKey,
-  ]);
+  await KEY.copyInto(client, 'used_keys', keyed);
 }
 
 export interface UsedKey {

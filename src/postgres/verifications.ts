@@ -1,8 +1,8 @@
 /** Verifications: jobs that compare Redis with Postgres, and what they found. */
 import type { Pool, PoolClient } from 'pg';
 import { MOST_DIFFERENCES, type VerificationDifference } from '../domain/administration/verification.ts';
+import { columns } from './columns.ts';
 import { addJob, deleteOldJobs, type Job, latestJobs, readJob } from './jobs.ts';
-import { storableText } from './storable-json.ts';
 
 const KIND = 'verification';
 /** How long finished verifications are shown. */
@@ -60,6 +60,15 @@ export async function readDifferences(pool: Pool, { no }: Pick<Job, 'no'>): Prom
   return rows;
 }
 
+const DIFFERENCE = columns<VerificationDifference>({
+  userId: 'text',
+  kind: 'text',
+  key: 'text',
+  part: 'text',
+  redis: 'text',
+  postgres: 'text',
+});
+
 /** Stores differences in the transaction of a slice, each once, and returns how many the verification has now. */
 export async function noteDifferences(
   client: PoolClient,
@@ -67,24 +76,11 @@ export async function noteDifferences(
   found: readonly VerificationDifference[],
 ): Promise<number> {
   if (found.length > 0) {
-    const column = (name: keyof VerificationDifference): (string | null)[] =>
-      found.map(({ [name]: value }) => (value === null ? null : storableText(value)));
     await client.query(
-      `INSERT INTO verification_differences (job_no, tenant_no, user_id, kind, key, part, redis, postgres)
-       SELECT $1, $2, found.* FROM unnest($3::text[], $4::text[], $5::text[], $6::text[], $7::text[], $8::text[]) AS found
-        LIMIT greatest(0, $9 - (SELECT count(*) FROM verification_differences WHERE job_no = $1))
+      `${DIFFERENCE.insertInto('verification_differences', ['job_no', 'tenant_no'])}
+        LIMIT greatest(0, ${MOST_DIFFERENCES} - (SELECT count(*) FROM verification_differences WHERE job_no = $1))
        ON CONFLICT DO NOTHING`,
-      [
-        no,
-        tenantNo,
-        column('userId'),
-        column('kind'),
-        column('key'),
-        column('part'),
-        column('redis'),
-        column('postgres'),
-        MOST_DIFFERENCES,
-      ],
+      [no, tenantNo, ...DIFFERENCE.arrays(found)],
     );
   }
   const { rows } = await client.query<{ differences: number }>(

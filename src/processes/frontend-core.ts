@@ -3,7 +3,7 @@ import { ENVIRONMENT, IDEMPOTENCY_KEYS_PER_DAY, type Env } from '../settings/env
 import { BacklogWatch } from '../engine/events/backlog-watch.ts';
 import { KeyedIds } from '../engine/ids.ts';
 import { createKeptRuns, type KeptRuns } from '../engine/leaderboards/kept-runs.ts';
-import type { LiveLimits } from '../engine/live/live.ts';
+import type { LiveLimits } from '../engine/live/streams.ts';
 import { CaughtUp, CaughtUpUsers, type ReadPatience } from '../engine/persist/caught-up-reads.ts';
 import { untilPersisted } from '../engine/persist/cursor-wait.ts';
 import { Scripts } from '../engine/scripts.ts';

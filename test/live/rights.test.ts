@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { GRANTS_OF_A_KEY, createLiveGrants, type LiveGrant } from '../../src/engine/live/grants.ts';
+import { GRANTS_OF_A_KEY, createLiveGrants, type LiveGrant } from '../../src/engine/live/stream-grants.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { LiveClient } from './live-client.ts';

@@ -3,7 +3,7 @@ import { get, type IncomingMessage } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { WebSocket } from 'undici';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
-import { digestOf, MessageIds } from '../../src/engine/live/message-id.ts';
+import { digestOf, MessageIds } from '../../src/engine/live/stream-message-id.ts';
 import { KeyedIds } from '../../src/engine/ids.ts';
 import { announceLive } from '../../src/redis/live-streams.ts';
 import { listenedKey, markKey, outboxKey, recentKey } from '../../src/redis/keys.ts';

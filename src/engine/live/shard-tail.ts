@@ -10,8 +10,8 @@ import {
 } from '../../redis/live-streams.ts';
 import { comparePositions, parseEntry, type RawEntry } from '../../redis/outbox.ts';
 import { type Rounds, rounds } from '../../pacing/rounds.ts';
-import { MADE_FROM_RECORDS } from './live-notifications.ts';
-import { positionBefore } from './message-id.ts';
+import { MADE_FROM_RECORDS } from './tenant-entries.ts';
+import { positionBefore } from './stream-message-id.ts';
 import type { FeedSources, TailPosition, TenantFeed } from './tenant-feed.ts';
 
 /** Shortest interval between two reads of a shard. The first signal after a pause starts a read at once. */

@@ -4,11 +4,11 @@ import type { Clock } from '../../clock.ts';
 import type { Notification, NotificationType } from '../../domain/notifications/notification.ts';
 import type { LivePosition } from '../../redis/live-streams.ts';
 import { comparePositions, type OutboxEntry } from '../../redis/outbox.ts';
-import { seatedUser } from './board-report.ts';
-import { EventSample, FeedListeners, reportBoards } from './feed-listeners.ts';
-import { type LiveListener, movedIn, type ReadPosition } from './live-listener.ts';
-import { type BoardMove, type LiveEntry, liveEntry } from './live-notifications.ts';
-import { PendingBoards } from './pending-boards.ts';
+import { seatedUser } from './tenant-board-reports.ts';
+import { EventSample, FeedListeners, reportBoards } from './tenant-listeners.ts';
+import { type LiveListener, movedIn, type ReadPosition } from './stream-listener.ts';
+import { type BoardMove, type LiveEntry, liveEntry } from './tenant-entries.ts';
+import { PendingBoards } from './tenant-boards.ts';
 
 export interface FeedSources {
   catalogs: { get(tenantNo: number): CompiledCatalog | undefined };

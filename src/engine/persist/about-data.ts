@@ -1,5 +1,5 @@
 import { DatabaseError } from 'pg';
-import { UnstorableValue } from '../../postgres/persist/row-text.ts';
+import { UnstorableValue } from '../../postgres/row-text.ts';
 import { MalformedEntry } from '../../redis/outbox.ts';
 
 export class UnreadableEntry extends Error {}

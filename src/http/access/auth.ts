@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto';
 import { systemClock } from '../../clock.ts';
 import { parseApiKey } from '../../domain/administration/author.ts';
-import type { LiveGrant } from '../../engine/live/grants.ts';
+import type { LiveGrant } from '../../engine/live/stream-grants.ts';
 import type { Call, Caller, Operation } from '../../operations/operation.ts';
 import { keyHash, type KeyRecord } from '../../postgres/access/keys.ts';
 import type { ExchangeContext } from '../exchange-context.ts';

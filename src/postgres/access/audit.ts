@@ -1,4 +1,5 @@
 import type { Pool, PoolClient } from 'pg';
+import { columns } from '../columns.ts';
 import type { Clock } from '../../clock.ts';
 import type { AuditAction, AuditKind } from '../../domain/administration/audit.ts';
 import type { Author } from '../../domain/administration/author.ts';
@@ -53,32 +54,35 @@ export async function writeAudit(
 
 type Row = Omit<AuditRecord, 'entries'> & AuditEntry;
 
+type Logged = Omit<Row, 'by' | 'before' | 'after'> & Author & { before: string | null; after: string | null };
+
+const LOGGED = columns<Logged>({
+  tenantNo: 'int',
+  nowMs: ['time', 'at'],
+  who: 'text',
+  address: 'text',
+  requestId: 'text',
+  version: 'bigint',
+  action: 'text',
+  kind: 'text',
+  id: 'uuid',
+  name: 'text',
+  userId: ['text', 'about_user'],
+  before: 'jsonb',
+  after: 'jsonb',
+});
+const INSERT = LOGGED.insertInto('audit_log');
+
 async function writeRows(client: Pool | PoolClient, rows: readonly Row[]): Promise<void> {
-  await client.query(
-    `INSERT INTO audit_log (tenant_no, at, who, address, request_id, version,
-                            action, kind, id, name, about_user, before, after)
-     SELECT tenant_no, to_timestamp(at_ms / 1000), who, address, request_id, version,
-            action, kind, id, name, about_user, before, after
-       FROM unnest($1::int[], $2::float8[], $3::text[], $4::text[], $5::text[], $6::bigint[],
-                   $7::text[], $8::text[], $9::uuid[], $10::text[], $11::text[], $12::jsonb[], $13::jsonb[])
-         AS done (tenant_no, at_ms, who, address, request_id, version,
-                  action, kind, id, name, about_user, before, after)`,
-    [
-      rows.map(({ tenantNo }) => tenantNo),
-      rows.map(({ nowMs }) => nowMs),
-      rows.map(({ by }) => by.who),
-      rows.map(({ by }) => by.address ?? null),
-      rows.map(({ by }) => by.requestId ?? null),
-      rows.map(({ version }) => version ?? null),
-      rows.map(({ action }) => action),
-      rows.map(({ kind }) => kind),
-      rows.map(({ id }) => id ?? null),
-      rows.map(({ name = null }) => name && storableText(name)),
-      rows.map(({ userId }) => (userId === undefined ? null : storableText(userId))),
-      rows.map(({ before }) => jsonOf(before)),
-      rows.map(({ after }) => jsonOf(after)),
-    ],
-  );
+  const logged = rows.map(({ by, nowMs, tenantNo, ...entry }) => ({
+    ...entry,
+    tenantNo,
+    nowMs,
+    ...by,
+    before: jsonOf(entry.before),
+    after: jsonOf(entry.after),
+  }));
+  await client.query(INSERT, LOGGED.arrays(logged));
 }
 
 /** Sign-ins or assistants' calls of a key a minute that are kept one by one. */

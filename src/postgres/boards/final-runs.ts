@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from 'pg';
-import { copyRows } from '../persist/row-text.ts';
+import { columns } from '../columns.ts';
 import { storableText } from '../storable-json.ts';
 import type { BoardRun } from '../../domain/runs.ts';
 
@@ -29,22 +29,16 @@ export async function beginRun(pool: Pool, run: EndedRun): Promise<number> {
   return rows[0]!.id;
 }
 
+const EMPTY_RUN = columns<EndedRun>({ runDay: 'int', lastDay: 'int', finalMs: ['time', 'final_at'] });
+
 /** Adds a leaderboard's empty runs. They are final at once and have no data in Redis. */
 export async function addEmptyRuns(client: PoolClient, runs: readonly EndedRun[]): Promise<void> {
   const [first] = runs;
   if (first === undefined) return;
   await client.query(
-    `INSERT INTO board_runs (tenant_no, board_no, run_day, last_day, final_at, is_final, is_cleared)
-     SELECT $1, $2, run_day, last_day, to_timestamp(final_ms / 1000), true, true
-       FROM unnest($3::integer[], $4::integer[], $5::float8[]) AS run (run_day, last_day, final_ms)
+    `${EMPTY_RUN.insertInto('board_runs', ['tenant_no', 'board_no', 'is_final', 'is_cleared'])}
      ON CONFLICT (tenant_no, board_no, run_day) DO UPDATE SET is_final = true`,
-    [
-      first.tenantNo,
-      first.boardNo,
-      runs.map(({ runDay }) => runDay),
-      runs.map(({ lastDay }) => lastDay),
-      runs.map(({ finalMs }) => finalMs),
-    ],
+    [first.tenantNo, first.boardNo, true, true, ...EMPTY_RUN.arrays(runs)],
   );
 }
 
@@ -74,8 +68,17 @@ export async function lastCopied(
   return rows[0] ?? null;
 }
 
-const COPY_MEMBERS =
-  'COPY board_finals (group_id, place, tenant_no, user_id, rank, score, reached, secondary, metadata) FROM STDIN';
+const MEMBER = columns<NewFinalMember & { groupId: number; place: number; tenantNo: number }>({
+  groupId: 'int',
+  place: 'int',
+  tenantNo: 'int',
+  userId: 'text',
+  rank: 'int',
+  score: 'float8',
+  reached: 'bigint',
+  secondary: 'bigint',
+  metadata: 'text',
+});
 
 export async function addMembers(
   client: PoolClient,
@@ -83,17 +86,13 @@ export async function addMembers(
   group: CopiedGroup,
   { members, participants, isDone }: { members: readonly NewFinalMember[]; participants: number; isDone: boolean },
 ): Promise<void> {
-  await copyRows(client, COPY_MEMBERS, members, (member, index) => [
-    group.id,
-    group.members + index,
+  const rows = members.map((member, index) => ({
+    ...member,
+    groupId: group.id,
+    place: group.members + index,
     tenantNo,
-    member.userId,
-    member.rank,
-    member.score,
-    member.reached ?? null,
-    member.secondary ?? null,
-    member.metadata ?? null,
-  ]);
+  }));
+  await MEMBER.copyInto(client, 'board_finals', rows);
   await client.query(
     `UPDATE board_run_groups SET members = members + $2, participants = participants + $3, is_done = $4 WHERE id = $1`,
     [group.id, members.length, participants, isDone],
@@ -111,18 +110,11 @@ interface FinalTeam {
   members: number;
 }
 
+const TEAM = columns<FinalTeam>({ team: 'text', score: 'float8', members: 'int' });
+
 /** Marks a run as final, with its teams. From now on it is read from Postgres. */
 export async function finishRun(client: PoolClient, runId: number, teams: readonly FinalTeam[]): Promise<void> {
-  await client.query(
-    `INSERT INTO board_final_teams (run_id, team, score, members)
-     SELECT $1, * FROM unnest($2::text[], $3::float8[], $4::integer[])`,
-    [
-      runId,
-      teams.map(({ team }) => storableText(team)),
-      teams.map(({ score }) => score),
-      teams.map(({ members }) => members),
-    ],
-  );
+  await client.query(TEAM.insertInto('board_final_teams', ['run_id']), [runId, ...TEAM.arrays(teams)]);
   await client.query('UPDATE board_runs SET is_final = true WHERE id = $1', [runId]);
 }
 

@@ -1,4 +1,5 @@
 import type { Pool, PoolClient } from 'pg';
+import { columns } from '../columns.ts';
 import type { Leagues } from '../../domain/leagues.ts';
 import { PLANNED_BY_KEYS } from '../shards.ts';
 import { storableText } from '../storable-json.ts';
@@ -180,6 +181,14 @@ export interface Moved {
   isReported: boolean;
 }
 
+const MOVED = columns<Moved>({
+  userId: 'text',
+  tierBefore: 'smallint',
+  tier: 'smallint',
+  rank: 'int',
+  isReported: 'boolean',
+});
+
 /** Notes changes of tiers, once per user and run. */
 export async function addMoves(
   client: PoolClient,
@@ -191,23 +200,12 @@ export async function addMoves(
     `WITH moved AS (
        INSERT INTO league_moves (tenant_no, user_id, board_no, run_day, at, tier_before, tier, rank, is_reported)
        SELECT $1, user_id, $2, $3, to_timestamp($4::float8 / 1000), tier_before, tier, rank, is_reported
-         FROM unnest($5::text[], $6::smallint[], $7::smallint[], $8::integer[], $9::boolean[])
-           AS moved (user_id, tier_before, tier, rank, is_reported)
+         FROM ${MOVED.unnest('moved', 5)}
        ON CONFLICT DO NOTHING RETURNING user_id, tier
      )
      INSERT INTO league_tiers (tenant_no, user_id, board_no, tier) SELECT $1, user_id, $2, tier FROM moved
      ON CONFLICT (tenant_no, user_id, board_no) DO UPDATE SET tier = EXCLUDED.tier`,
-    [
-      tenantNo,
-      boardNo,
-      runDay,
-      finalMs,
-      moved.map(({ userId }) => storableText(userId)),
-      moved.map(({ tierBefore }) => tierBefore),
-      moved.map(({ tier }) => tier),
-      moved.map(({ rank }) => rank),
-      moved.map(({ isReported }) => isReported),
-    ],
+    [tenantNo, boardNo, runDay, finalMs, ...MOVED.arrays(moved)],
   );
 }
 

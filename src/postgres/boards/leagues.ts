@@ -1,4 +1,5 @@
 import type { Pool, PoolClient } from 'pg';
+import { columns } from '../columns.ts';
 import type { Leagues } from '../../domain/leagues.ts';
 import { storableText } from '../storable-json.ts';
 import type { BoardRun } from '../../domain/runs.ts';
@@ -30,29 +31,29 @@ export interface Entrant extends LeagueRun {
   group: string;
 }
 
+const ENTRANT = columns<Entrant>({
+  tenantNo: 'int',
+  userId: 'text',
+  boardNo: 'int',
+  runDay: 'int',
+  shard: 'smallint',
+  group: ['text', 'group_name'],
+});
+
 /** Notes users' first scores in runs, in order, and returns those that are new. They have no cohort yet. */
 export async function addMembers(client: PoolClient, entrants: readonly Entrant[]): Promise<Entrant[]> {
   const { rows } = await client.query<Entrant>({
     name: 'add_league_members',
     text: `INSERT INTO league_members (tenant_no, user_id, board_no, run_day, shard, group_name)
            SELECT tenant_no, user_id, board_no, run_day, shard, group_name
-             FROM unnest($1::integer[], $2::text[], $3::integer[], $4::integer[], $5::smallint[], $6::text[]) WITH ORDINALITY
-               AS new (tenant_no, user_id, board_no, run_day, shard, group_name, nth)
+             FROM ${ENTRANT.unnest('new', 1, 'nth')}
             WHERE NOT EXISTS (SELECT FROM league_members AS known
                                WHERE known.tenant_no = new.tenant_no AND known.user_id = new.user_id
                                  AND known.board_no = new.board_no AND known.run_day = new.run_day)
             ORDER BY nth
            ON CONFLICT DO NOTHING
-           RETURNING tenant_no AS "tenantNo", user_id AS "userId", board_no AS "boardNo", run_day AS "runDay", shard,
-                     group_name AS "group"`,
-    values: [
-      entrants.map(({ tenantNo }) => tenantNo),
-      entrants.map(({ userId }) => storableText(userId)),
-      entrants.map(({ boardNo }) => boardNo),
-      entrants.map(({ runDay }) => runDay),
-      entrants.map(({ shard }) => shard),
-      entrants.map(({ group }) => storableText(group)),
-    ],
+           RETURNING ${ENTRANT.selected}`,
+    values: ENTRANT.arrays(entrants),
   });
   return rows;
 }
@@ -118,20 +119,12 @@ export interface TierRow {
   tier: number;
 }
 
+const TIER = columns<TierRow>({ tenantNo: 'int', userId: 'text', boardNo: 'int', tier: 'smallint' });
+const INSERT_TIERS = `${TIER.insertInto('league_tiers')} ON CONFLICT (tenant_no, user_id, board_no) DO NOTHING`;
+
 /** Stores the tiers of imported users. */
 export async function insertTiers(client: PoolClient, tiers: readonly TierRow[]): Promise<void> {
-  if (tiers.length === 0) return;
-  await client.query(
-    `INSERT INTO league_tiers (tenant_no, user_id, board_no, tier)
-     SELECT * FROM unnest($1::integer[], $2::text[], $3::integer[], $4::smallint[])
-     ON CONFLICT (tenant_no, user_id, board_no) DO NOTHING`,
-    [
-      tiers.map(({ tenantNo }) => tenantNo),
-      tiers.map(({ userId }) => storableText(userId)),
-      tiers.map(({ boardNo }) => boardNo),
-      tiers.map(({ tier }) => tier),
-    ],
-  );
+  if (tiers.length > 0) await client.query(INSERT_TIERS, TIER.arrays(tiers));
 }
 
 /** What the users of a cohort have in common. */
@@ -141,11 +134,7 @@ export interface CohortKey {
   group: string;
 }
 
-const keyColumns = (keys: readonly CohortKey[]): [number[], number[], string[]] => [
-  keys.map(({ shard }) => shard),
-  keys.map(({ tier }) => tier),
-  keys.map(({ group }) => storableText(group)),
-];
+const KEY = columns<CohortKey>({ shard: 'smallint', tier: 'smallint', group: ['text', 'group_name'] });
 
 /** The newest cohort of each key, in order; `null` if there is none. */
 export async function newestCohorts(
@@ -155,17 +144,25 @@ export async function newestCohorts(
 ): Promise<({ id: number; members: number } | null)[]> {
   const { rows } = await client.query<{ id: number | null; members: number }>(
     `SELECT newest.id, newest.members
-       FROM unnest($4::smallint[], $5::smallint[], $6::text[]) WITH ORDINALITY AS key (shard, tier, name, nth)
+       FROM ${KEY.unnest('key', 4, 'nth')}
        LEFT JOIN LATERAL (
             SELECT id, members FROM league_cohorts
              WHERE tenant_no = $1 AND board_no = $2 AND run_day = $3 AND shard = key.shard AND tier = key.tier
-               AND text_digest(group_name) = text_digest(key.name)
+               AND text_digest(league_cohorts.group_name) = text_digest(key.group_name)
              ORDER BY id DESC LIMIT 1) AS newest ON true
       ORDER BY nth`,
-    [tenantNo, boardNo, runDay, ...keyColumns(keys)],
+    [tenantNo, boardNo, runDay, ...KEY.arrays(keys)],
   );
   return rows.map((row) => (row.id === null ? null : { id: row.id, members: row.members }));
 }
+
+const COHORT = columns<CohortKey & { id: number; members: number }>({
+  id: 'bigint',
+  shard: 'smallint',
+  tier: 'smallint',
+  group: ['text', 'group_name'],
+  members: 'int',
+});
 
 /** Creates cohorts and returns their IDs, in order. */
 export async function addCohorts(
@@ -179,13 +176,12 @@ export async function addCohorts(
     [cohorts.length],
   );
   const ids = rows.map(({ id }) => id);
-  await client.query(
-    `INSERT INTO league_cohorts (id, tenant_no, board_no, run_day, shard, tier, group_name, members)
-     SELECT id, $1, $2, $3, shard, tier, name, members
-       FROM unnest($4::smallint[], $5::smallint[], $6::text[], $7::bigint[], $8::integer[])
-         AS new (shard, tier, name, id, members)`,
-    [tenantNo, boardNo, runDay, ...keyColumns(cohorts), ids, cohorts.map(({ members }) => members)],
-  );
+  await client.query(COHORT.insertInto('league_cohorts', ['tenant_no', 'board_no', 'run_day']), [
+    tenantNo,
+    boardNo,
+    runDay,
+    ...COHORT.arrays(cohorts.map((cohort, index) => ({ ...cohort, id: ids[index]! }))),
+  ]);
   return ids;
 }
 

@@ -1,4 +1,5 @@
 import type { Pool, PoolClient } from 'pg';
+import { columns } from '../columns.ts';
 import type { Leaderboard } from '../../domain/catalog.ts';
 import { type Job, latestJobs, replaceJobs } from '../jobs.ts';
 import { transaction } from '../transaction.ts';
@@ -61,24 +62,22 @@ export async function boardOf(
   return rows[0]?.board ?? null;
 }
 
+interface Tracked {
+  no: number;
+  nextRunDay: number | null;
+  nextSnapshotDay: number;
+}
+
+const TRACKED = columns<Tracked>({ no: ['int', 'board_no'], nextRunDay: 'int', nextSnapshotDay: 'int' });
+
 /** Starts to follow activated leaderboards, in the edit's transaction. */
-export async function trackBoards(
-  client: PoolClient,
-  tenantNo: number,
-  boards: { no: number; nextRunDay: number | null; nextSnapshotDay: number }[],
-): Promise<void> {
+export async function trackBoards(client: PoolClient, tenantNo: number, boards: readonly Tracked[]): Promise<void> {
   await client.query(
-    `INSERT INTO board_progress (tenant_no, board_no, next_run_day, next_snapshot_day)
-     SELECT $1, * FROM unnest($2::integer[], $3::integer[], $4::integer[])
+    `${TRACKED.insertInto('board_progress', ['tenant_no'])}
      ON CONFLICT (tenant_no, board_no) DO UPDATE
        SET next_run_day = EXCLUDED.next_run_day,
            next_snapshot_day = greatest(board_progress.next_snapshot_day, EXCLUDED.next_snapshot_day)`,
-    [
-      tenantNo,
-      boards.map(({ no }) => no),
-      boards.map(({ nextRunDay }) => nextRunDay),
-      boards.map(({ nextSnapshotDay }) => nextSnapshotDay),
-    ],
+    [tenantNo, ...TRACKED.arrays(boards)],
   );
 }
 

@@ -1,4 +1,5 @@
 import type { Pool, PoolClient } from 'pg';
+import { columns } from '../columns.ts';
 import type { BoardRun } from '../../domain/runs.ts';
 
 /** Snapshots of a run for days without changes, in `packed.length` parts (a power of 2). */
@@ -8,6 +9,13 @@ export interface TakenSnapshots {
   toDay: number;
   packed: readonly Buffer[];
 }
+
+const TAKEN = columns<Omit<TakenSnapshots, 'packed'> & { parts: number }>({
+  runDay: 'int',
+  fromDay: 'int',
+  toDay: 'int',
+  parts: 'int',
+});
 
 /** Adds daily snapshots of a leaderboard. Unchanged parts are not stored again. */
 export async function addSnapshots(
@@ -19,16 +27,9 @@ export async function addSnapshots(
   await client.query(
     `INSERT INTO board_snapshots (tenant_no, board_no, run_day, day, at, parts)
      SELECT $1, $2, run_day, day, to_timestamp((day + 1) * 86400.0), parts
-       FROM unnest($3::integer[], $4::integer[], $5::integer[], $6::integer[]) AS taken (run_day, from_day, to_day, parts)
+       FROM ${TAKEN.unnest('taken', 3)}
       CROSS JOIN LATERAL generate_series(from_day, to_day) AS day`,
-    [
-      tenantNo,
-      boardNo,
-      taken.map(({ runDay }) => runDay),
-      taken.map(({ fromDay }) => fromDay),
-      taken.map(({ toDay }) => toDay),
-      taken.map(({ packed }) => packed.length),
-    ],
+    [tenantNo, boardNo, ...TAKEN.arrays(taken.map((each) => ({ ...each, parts: each.packed.length })))],
   );
   for (const { runDay, fromDay, packed } of taken) {
     // An empty run needs no snapshot.

@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
-import { decimalText } from '../../domain/decimal.ts';
-import { storableJson, storableText } from '../storable-json.ts';
+import { columns } from '../columns.ts';
+import { storableText } from '../storable-json.ts';
 import type { TimelineRange } from '../timeline/entries.ts';
 import type { EventRow } from '../persist/events.ts';
 
@@ -12,26 +12,22 @@ export interface QuarantinedRow extends Pick<
   guard: number;
 }
 
-const INSERT = `
-  INSERT INTO quarantine (id, tenant_no, user_id, metric_no, guard, value, at, attributes, idempotency_key)
-  SELECT id, tenant_no, user_id, metric_no, guard, value, to_timestamp(at_ms / 1000.0), attributes, idempotency_key
-  FROM unnest($1::uuid[], $2::int[], $3::text[], $4::int[], $5::int[], $6::numeric[], $7::bigint[], $8::jsonb[], $9::text[])
-    AS kept (id, tenant_no, user_id, metric_no, guard, value, at_ms, attributes, idempotency_key)`;
+const QUARANTINED = columns<QuarantinedRow>({
+  id: 'uuid',
+  tenantNo: 'int',
+  userId: 'text',
+  metricNo: 'int',
+  guard: 'int',
+  value: 'numeric',
+  atMs: ['time', 'at'],
+  attributes: 'jsonb',
+  idempotencyKey: 'text',
+});
+const INSERT = QUARANTINED.insertInto('quarantine');
 
 /** Adds events to the quarantine. An existing ID is an error (23505), because the cursor guarantees that each is new. */
 export async function insertQuarantined(client: PoolClient, kept: readonly QuarantinedRow[]): Promise<void> {
-  if (kept.length === 0) return;
-  await client.query(INSERT, [
-    kept.map((row) => row.id),
-    kept.map((row) => row.tenantNo),
-    kept.map((row) => storableText(row.userId)),
-    kept.map((row) => row.metricNo),
-    kept.map((row) => row.guard),
-    kept.map((row) => decimalText(row.value)),
-    kept.map((row) => row.atMs),
-    kept.map((row) => (row.attributes === null ? null : storableJson(row.attributes))),
-    kept.map((row) => (row.idempotencyKey === null ? null : storableText(row.idempotencyKey))),
-  ]);
+  if (kept.length > 0) await client.query(INSERT, QUARANTINED.arrays(kept));
 }
 
 /** Stored status of a quarantined event. */
@@ -44,18 +40,14 @@ export interface SettledRow {
   atMs: number;
 }
 
+const SETTLED = columns<SettledRow>({ id: 'uuid', status: 'int', atMs: 'bigint' });
 const SETTLE = `
   UPDATE quarantine SET status = done.status, settled = to_timestamp(done.at_ms / 1000.0)
-    FROM unnest($1::uuid[], $2::int[], $3::bigint[]) AS done (id, status, at_ms) WHERE quarantine.id = done.id`;
+    FROM ${SETTLED.unnest('done')} WHERE quarantine.id = done.id`;
 
 /** Records which events were released or dropped. Idempotent. */
 export async function settleQuarantined(client: PoolClient, settled: readonly SettledRow[]): Promise<void> {
-  if (settled.length === 0) return;
-  await client.query(SETTLE, [
-    settled.map((row) => row.id),
-    settled.map((row) => row.status),
-    settled.map((row) => row.atMs),
-  ]);
+  if (settled.length > 0) await client.query(SETTLE, SETTLED.arrays(settled));
 }
 
 export interface QuarantineRow {
@@ -191,26 +183,25 @@ export interface GuardedRow extends Pick<QuarantinedRow, 'tenantNo' | 'userId' |
   outcome: 'refused' | 'clamped' | 'quarantined';
 }
 
+const GUARDED = columns<GuardedRow>({
+  tenantNo: 'int',
+  userId: 'text',
+  metricNo: 'int',
+  guard: 'int',
+  outcome: 'text',
+  atMs: 'bigint',
+});
 const UPSERT = `
   INSERT INTO guard_counts AS counted (tenant_no, user_id, metric_no, guard, refused, clamped, quarantined, last)
   SELECT tenant_no, user_id, metric_no, guard, count(*) FILTER (WHERE outcome = 'refused'),
          count(*) FILTER (WHERE outcome = 'clamped'), count(*) FILTER (WHERE outcome = 'quarantined'),
          to_timestamp(max(at_ms) / 1000.0)
-    FROM unnest($1::int[], $2::text[], $3::int[], $4::int[], $5::text[], $6::bigint[])
-      AS stopped (tenant_no, user_id, metric_no, guard, outcome, at_ms)
+    FROM ${GUARDED.unnest('stopped')}
    GROUP BY tenant_no, user_id, metric_no, guard
   ON CONFLICT (tenant_no, user_id, metric_no, guard) DO UPDATE
      SET refused = counted.refused + excluded.refused, clamped = counted.clamped + excluded.clamped,
          quarantined = counted.quarantined + excluded.quarantined, last = greatest(counted.last, excluded.last)`;
 
 export async function countGuarded(client: PoolClient, guarded: readonly GuardedRow[]): Promise<void> {
-  if (guarded.length === 0) return;
-  await client.query(UPSERT, [
-    guarded.map((row) => row.tenantNo),
-    guarded.map((row) => storableText(row.userId)),
-    guarded.map((row) => row.metricNo),
-    guarded.map((row) => row.guard),
-    guarded.map((row) => row.outcome),
-    guarded.map((row) => row.atMs),
-  ]);
+  if (guarded.length > 0) await client.query(UPSERT, GUARDED.arrays(guarded));
 }

@@ -1,8 +1,9 @@
 import type { Pool, PoolClient } from 'pg';
+import { columns } from '../columns.ts';
 import type { RecomputationAsked, RecomputationStatus } from '../../domain/administration/recomputation.ts';
 import { addJob, cancelJob } from '../jobs.ts';
 import type { AppliedChanges } from '../persist/recomputed.ts';
-import { storableJson, storableText } from '../storable-json.ts';
+import { storableText } from '../storable-json.ts';
 
 /** A stored recomputation. Each step (planning, applying, reverting) is a job of its own. */
 export interface StoredRecomputation {
@@ -234,26 +235,23 @@ export interface RecomputedUserRow<Plan> extends PlannedRow<Plan> {
   isReverted: boolean;
 }
 
+const PLANNED = columns<Omit<PlannedRow<object>, 'plan'> & { plan: string | null }>({
+  userId: 'text',
+  createdMs: 'bigint',
+  plan: 'jsonb',
+  gains: 'boolean',
+  loses: 'boolean',
+  skipped: 'text',
+});
+const INSERT_PLANNED = PLANNED.insertInto('recomputed_users', ['recomputation_no', 'tenant_no']);
+
 export async function insertPlanned(
   client: PoolClient,
   { no, tenantNo }: Pick<StoredRecomputation, 'no' | 'tenantNo'>,
   rows: readonly PlannedRow<object>[],
 ): Promise<void> {
-  if (rows.length === 0) return;
-  await client.query(
-    `INSERT INTO recomputed_users (recomputation_no, tenant_no, user_id, created_ms, plan, gains, loses, skipped)
-     SELECT $1, $2, * FROM unnest($3::text[], $4::bigint[], $5::jsonb[], $6::boolean[], $7::boolean[], $8::text[])`,
-    [
-      no,
-      tenantNo,
-      rows.map(({ userId }) => storableText(userId)),
-      rows.map(({ createdMs }) => createdMs),
-      rows.map(({ plan }) => (plan === null ? null : storableJson(JSON.stringify(plan)))),
-      rows.map(({ gains }) => gains),
-      rows.map(({ loses }) => loses),
-      rows.map(({ skipped }) => skipped),
-    ],
-  );
+  const planned = rows.map((row) => ({ ...row, plan: row.plan && JSON.stringify(row.plan) }));
+  if (rows.length > 0) await client.query(INSERT_PLANNED, [no, tenantNo, ...PLANNED.arrays(planned)]);
 }
 
 const COLUMNS = `user_id AS "userId", created_ms::float8 AS "createdMs", plan, gains, loses, skipped, applied,

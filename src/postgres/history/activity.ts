@@ -1,4 +1,5 @@
 import type { Pool, PoolClient } from 'pg';
+import { columns } from '../columns.ts';
 import type { Days } from '../../domain/periods.ts';
 
 interface DayCounts {
@@ -21,27 +22,23 @@ const ADD_UP = `
         new_users = tenant_days.new_users + EXCLUDED.new_users,
         completions = tenant_days.completions + EXCLUDED.completions`;
 
+const COUNTED = columns<DayCountsRow>({
+  tenantNo: 'int',
+  day: 'int',
+  events: 'bigint',
+  activeUsers: 'bigint',
+  newUsers: 'bigint',
+  completions: 'bigint',
+});
+
 // All writers update rows in the order of their keys, which prevents deadlocks.
 const ADD = `
   INSERT INTO tenant_days (tenant_no, day, events, active_users, new_users, completions)
-  SELECT * FROM unnest($1::int[], $2::int[], $3::bigint[], $4::bigint[], $5::bigint[], $6::bigint[]) AS counted (tenant_no, day)
-  ORDER BY tenant_no, day ${ADD_UP}`;
+  SELECT * FROM ${COUNTED.unnest('counted')} ORDER BY tenant_no, day ${ADD_UP}`;
 
 /** Adds counts in the client's transaction; each row may occur once. Not idempotent. */
 export async function addDayCounts(client: PoolClient, rows: readonly DayCountsRow[]): Promise<void> {
-  if (rows.length === 0) return;
-  await client.query({
-    name: 'persist_day_counts',
-    text: ADD,
-    values: [
-      rows.map(({ tenantNo }) => tenantNo),
-      rows.map(({ day }) => day),
-      rows.map(({ events }) => events),
-      rows.map(({ activeUsers }) => activeUsers),
-      rows.map(({ newUsers }) => newUsers),
-      rows.map(({ completions }) => completions),
-    ],
-  });
+  if (rows.length > 0) await client.query({ name: 'persist_day_counts', text: ADD, values: COUNTED.arrays(rows) });
 }
 
 interface Row {

@@ -1,6 +1,7 @@
 /** Notifications that the clock causes: tenants whose webhooks want a type, announced boosts, and the progress of each kind. */
 import { setImmediate as turn } from 'node:timers/promises';
 import type { Pool, PoolClient } from 'pg';
+import { columns } from '../columns.ts';
 import { KIND_OF_TYPE } from '../../domain/notifications/message-variables.ts';
 import type { NotificationType } from '../../domain/notifications/notification.ts';
 import { storableText } from '../storable-json.ts';
@@ -139,23 +140,16 @@ export const notificationProgress = joined(
 
 type Key = Pick<NotificationProgress, 'tenantNo' | 'kind' | 'zone'>;
 
-const keys = (rows: readonly Key[]): unknown[] => [
-  rows.map(({ tenantNo }) => tenantNo),
-  rows.map(({ kind }) => kind),
-  rows.map(({ zone }) => zone),
-];
+const KEY = columns<Key>({ tenantNo: 'int', kind: 'text', zone: 'text' });
+const BEGUN = columns<Key & { doneMs: number }>({ tenantNo: 'int', kind: 'text', zone: 'text', doneMs: 'bigint' });
 
 /** Starts creating the notifications that fall due after `doneMs`. Existing progress stays unchanged. */
 export async function beginProgress(
   pool: Pool | PoolClient,
   rows: readonly (Key & { doneMs: number })[],
 ): Promise<void> {
-  if (rows.length === 0) return;
-  await pool.query(
-    `INSERT INTO notification_progress (tenant_no, kind, zone, done_ms)
-     SELECT * FROM unnest($1::int[], $2::text[], $3::text[], $4::bigint[]) ON CONFLICT DO NOTHING`,
-    [...keys(rows), rows.map(({ doneMs }) => doneMs)],
-  );
+  if (rows.length > 0)
+    await pool.query(`${BEGUN.insertInto('notification_progress')} ON CONFLICT DO NOTHING`, BEGUN.arrays(rows));
 }
 
 /** Stops them. Notifications that fall due from now on are not created, not even later. */
@@ -163,9 +157,9 @@ export async function endProgress(pool: Pool | PoolClient, rows: readonly Key[])
   if (rows.length === 0) return;
   await pool.query(
     `DELETE FROM notification_progress AS progress
-      USING unnest($1::int[], $2::text[], $3::text[]) AS ended (tenant_no, kind, zone)
+      USING ${KEY.unnest('ended')}
       WHERE progress.tenant_no = ended.tenant_no AND progress.kind = ended.kind AND progress.zone = ended.zone`,
-    keys(rows),
+    KEY.arrays(rows),
   );
 }
 

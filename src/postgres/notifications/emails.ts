@@ -1,5 +1,6 @@
 /** Notifications for emails: the users who are due, and the claims that prevent a second one. */
 import type { Pool, PoolClient } from 'pg';
+import { columns } from '../columns.ts';
 import { dayOf } from '../../domain/periods.ts';
 import { isEarlier, readSinceDay } from '../partitions.ts';
 import { storableText } from '../storable-json.ts';
@@ -174,19 +175,15 @@ export interface DueCompletion {
   dueMs: number;
 }
 
+const COMPLETION = columns<DueCompletion>({ tenantNo: 'int', userId: 'text', achievementNo: 'int', dueMs: 'bigint' });
+
 /** Stores completions until their emails are due, in the client's transaction. Idempotent. */
 export async function noteCompletions(client: PoolClient, completions: readonly DueCompletion[]): Promise<void> {
-  if (completions.length === 0) return;
-  await client.query(
-    `INSERT INTO notification_completions (tenant_no, user_id, achievement_no, due_ms)
-     SELECT * FROM unnest($1::int[], $2::text[], $3::int[], $4::bigint[]) ON CONFLICT DO NOTHING`,
-    [
-      completions.map(({ tenantNo }) => tenantNo),
-      completions.map(({ userId }) => storableText(userId)),
-      completions.map(({ achievementNo }) => achievementNo),
-      completions.map(({ dueMs }) => dueMs),
-    ],
-  );
+  if (completions.length > 0)
+    await client.query(
+      `${COMPLETION.insertInto('notification_completions')} ON CONFLICT DO NOTHING`,
+      COMPLETION.arrays(completions),
+    );
 }
 
 /** When the first email about a completion is due (at most a given time, epoch ms), except for some tenants. */

@@ -1,12 +1,12 @@
 /** The addresses at which tenants' mail providers report, and what they reported. */
 import type { Pool, PoolClient } from 'pg';
+import { columns } from '../columns.ts';
 import {
   FEEDBACK_STATUSES,
   type FeedbackFormat,
   type Weight,
   WEIGHTS,
 } from '../../domain/notifications/message-feedback.ts';
-import { storableText } from '../storable-json.ts';
 import { searchKeys } from '../users/user-search.ts';
 import { countMessages } from './message-counts.ts';
 
@@ -104,6 +104,8 @@ export interface ReportedMessage {
   atMs: number;
 }
 
+const REPORT = columns<ReportedMessage>({ id: 'uuid', weight: 'smallint', reason: 'text', atMs: 'bigint' });
+
 /** Records reports, unless weightier ones were recorded. Each e-mail may occur once. */
 export async function recordFeedback(
   pool: Pool,
@@ -117,18 +119,12 @@ export async function recordFeedback(
      ), changed AS (
        UPDATE email_messages AS message
           SET feedback = report.weight, feedback_ms = report.at_ms, reason = coalesce(report.reason, message.reason)
-         FROM unnest($2::uuid[], $3::smallint[], $4::text[], $5::bigint[]) AS report (id, weight, reason, at_ms)
+         FROM ${REPORT.unnest('report', 2)}
          JOIN locked ON locked.id = report.id
         WHERE message.id = report.id AND coalesce(feedback, 0) < report.weight
        RETURNING tenant_no, kind, medium, at,
                  CASE WHEN weight > ${WEIGHTS.bouncedForNow} THEN ('{${FEEDBACK_STATUSES.join(',')}}'::text[])[weight] END AS counted)
      ${countMessages('changed')}`,
-    [
-      tenantNo,
-      reported.map(({ id }) => id),
-      reported.map(({ weight }) => weight),
-      reported.map(({ reason }) => (reason === null ? null : storableText(reason))),
-      reported.map(({ atMs }) => atMs),
-    ],
+    [tenantNo, ...REPORT.arrays(reported)],
   );
 }

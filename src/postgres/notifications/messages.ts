@@ -1,5 +1,6 @@
 /** The e-mails and push notifications that Laurel sends itself: those that wait, and the log of the others. */
 import type { Pool, PoolClient } from 'pg';
+import { columns } from '../columns.ts';
 import type { MessageStatus } from '../../domain/notifications/message-channel.ts';
 import { FEEDBACK_STATUSES, WEIGHTS } from '../../domain/notifications/message-feedback.ts';
 import type { MessageKind } from '../../domain/notifications/message-variables.ts';
@@ -29,6 +30,17 @@ export interface WaitingMessage extends Omit<MessageToSend, 'medium' | 'isWithhe
   tries: number;
 }
 
+const NEW = columns<MessageToSend>({
+  id: 'uuid',
+  tenantNo: 'int',
+  userId: 'text',
+  kind: 'text',
+  atMs: 'bigint',
+  payload: 'text',
+  medium: 'text',
+  isWithheld: 'boolean',
+});
+
 /** Adds messages in the client's transaction. Those whose occasion is known stay unchanged. */
 export async function addMessagesToSend(client: PoolClient, messages: readonly MessageToSend[]): Promise<void> {
   if (messages.length === 0) return;
@@ -38,21 +50,11 @@ export async function addMessagesToSend(client: PoolClient, messages: readonly M
        SELECT id, tenant_no, user_id, kind, medium, to_timestamp(at_ms / 1000.0),
               CASE WHEN is_withheld THEN 'withheld' ELSE 'waiting' END, CASE WHEN NOT is_withheld THEN payload END,
               CASE WHEN NOT is_withheld THEN at_ms END, CASE WHEN is_withheld THEN to_timestamp(at_ms / 1000.0) END
-         FROM unnest($1::uuid[], $2::int[], $3::text[], $4::text[], $5::bigint[], $6::text[], $7::text[], $8::bool[])
-           AS new (id, tenant_no, user_id, kind, at_ms, payload, medium, is_withheld)
+         FROM ${NEW.unnest('new')}
        ON CONFLICT DO NOTHING
        RETURNING tenant_no, kind, medium, at, CASE status WHEN 'withheld' THEN status ELSE 'due' END AS counted)
      ${countMessages('added')}`,
-    [
-      messages.map(({ id }) => id),
-      messages.map(({ tenantNo }) => tenantNo),
-      messages.map(({ userId }) => storableText(userId)),
-      messages.map(({ kind }) => kind),
-      messages.map(({ atMs }) => atMs),
-      messages.map(({ payload }) => storableText(payload)),
-      messages.map(({ medium = 'email' }) => medium),
-      messages.map(({ isWithheld = false }) => isWithheld),
-    ],
+    NEW.arrays(messages.map((message) => ({ medium: 'email', isWithheld: false, ...message }))),
   );
 }
 

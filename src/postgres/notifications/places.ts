@@ -1,7 +1,7 @@
 /** Users' places on leaderboards, as last notified. */
 import type { Pool, PoolClient } from 'pg';
+import { columns } from '../columns.ts';
 import { type BoardPlace, windowEndMs } from '../../domain/notifications/notification.ts';
-import { storableText } from '../storable-json.ts';
 
 /** A leaderboard's run and group whose ranks must be compared with the known ones. */
 export interface MovedBoard extends BoardPlace {
@@ -38,23 +38,21 @@ export async function boardsToCompare(
   return (await pool.query<MovedBoard>({ name: 'boards_to_compare', text: MOVED, values })).rows;
 }
 
+const BOARD = columns<BoardPlace & { tenantNo: number }>({
+  tenantNo: 'int',
+  boardNo: 'int',
+  runDay: 'int',
+  group: ['text', 'group_name'],
+});
+const INSERT_BOARDS = BOARD.insertInto('notification_boards AS board', ['compare_ms']);
+
 export async function followBoards(
   client: PoolClient | Pool,
   boards: readonly (BoardPlace & { tenantNo: number })[],
   compareMs: number,
 ): Promise<void> {
-  if (boards.length === 0) return;
-  await client.query(
-    `INSERT INTO notification_boards (tenant_no, board_no, run_day, group_name, compare_ms)
-     SELECT board.*, $1 FROM unnest($2::int[], $3::int[], $4::int[], $5::text[]) AS board ON CONFLICT DO NOTHING`,
-    [
-      compareMs,
-      boards.map(({ tenantNo }) => tenantNo),
-      boards.map(({ boardNo }) => boardNo),
-      boards.map(({ runDay }) => runDay),
-      boards.map(({ group }) => storableText(group)),
-    ],
-  );
+  if (boards.length > 0)
+    await client.query(`${INSERT_BOARDS} ON CONFLICT DO NOTHING`, [compareMs, ...BOARD.arrays(boards)]);
 }
 
 /** Claims a leaderboard's comparison for the transaction; false if another process did. */
@@ -83,6 +81,8 @@ export async function knownPlaces(client: PoolClient, boardId: number): Promise<
   return new Map(rows.map((place) => [place.userId, place]));
 }
 
+const PLACE = columns<KnownPlace>({ userId: 'text', rank: 'int', value: 'float8' });
+
 /** Writes changed ranks and removes those of users who left the leaderboard. */
 export async function savePlaces(
   client: PoolClient,
@@ -97,16 +97,9 @@ export async function savePlaces(
     );
   if (changed.length === 0) return;
   await client.query(
-    `INSERT INTO notification_places (board_id, tenant_no, user_id, rank, value)
-     SELECT $1, $2, * FROM unnest($3::text[], $4::int[], $5::float8[])
+    `${PLACE.insertInto('notification_places', ['board_id', 'tenant_no'])}
      ON CONFLICT (tenant_no, user_id, board_id) DO UPDATE SET rank = EXCLUDED.rank, value = EXCLUDED.value`,
-    [
-      id,
-      tenantNo,
-      changed.map(({ userId }) => storableText(userId)),
-      changed.map(({ rank }) => rank),
-      changed.map(({ value }) => value),
-    ],
+    [id, tenantNo, ...PLACE.arrays(changed)],
   );
 }
 
@@ -155,9 +148,7 @@ export async function resetPlaces(
   await client.query('DELETE FROM notification_places WHERE tenant_no = ANY ($1)', [tenantNos]);
 }
 
-const NOTE = `
-  INSERT INTO notification_boards AS board (tenant_no, board_no, run_day, group_name, compare_ms)
-  SELECT moved.*, $1::bigint FROM unnest($2::int[], $3::int[], $4::int[], $5::text[]) AS moved
+const NOTE = `${INSERT_BOARDS}
   ON CONFLICT (tenant_no, board_no, run_day, text_digest(group_name)) DO UPDATE SET compare_ms = EXCLUDED.compare_ms
    WHERE board.compare_ms IS NULL OR board.compare_ms > EXCLUDED.compare_ms`;
 
@@ -167,12 +158,5 @@ export async function noteMovedBoards(
   moved: readonly (BoardPlace & { tenantNo: number })[],
   nowMs: number,
 ): Promise<void> {
-  if (moved.length === 0) return;
-  await client.query(NOTE, [
-    windowEndMs(nowMs),
-    moved.map(({ tenantNo }) => tenantNo),
-    moved.map(({ boardNo }) => boardNo),
-    moved.map(({ runDay }) => runDay),
-    moved.map(({ group }) => storableText(group)),
-  ]);
+  if (moved.length > 0) await client.query(NOTE, [windowEndMs(nowMs), ...BOARD.arrays(moved)]);
 }

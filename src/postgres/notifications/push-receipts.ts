@@ -1,5 +1,6 @@
 /** Tickets of push notifications that a provider took, until it says what became of them. */
 import type { Pool } from 'pg';
+import { columns } from '../columns.ts';
 
 export interface Ticket {
   messageId: string;
@@ -65,27 +66,26 @@ export async function takeTickets(
   return rows;
 }
 
+const TICKET = columns<Ticket>({ messageId: 'uuid', ticket: 'text' });
+const AGAIN = columns<Ticket & { dueMs: number }>({ messageId: 'uuid', ticket: 'text', dueMs: 'bigint' });
+
 /** Deletes tickets that are no longer needed, and sets when others are due again. */
 export async function settleTickets(
   pool: Pool,
   { over, again }: { over: readonly Ticket[]; again: readonly { ticket: Ticket; dueMs: number }[] },
 ): Promise<void> {
-  const keys = (tickets: readonly Ticket[]) => [
-    tickets.map(({ messageId }) => messageId),
-    tickets.map(({ ticket }) => ticket),
-  ];
   if (over.length > 0)
     await pool.query(
-      `DELETE FROM push_receipts AS receipt USING unnest($1::uuid[], $2::text[]) AS over (message_id, ticket)
+      `DELETE FROM push_receipts AS receipt USING ${TICKET.unnest('over')}
         WHERE receipt.message_id = over.message_id AND receipt.ticket = over.ticket`,
-      keys(over),
+      TICKET.arrays(over),
     );
   if (again.length > 0)
     await pool.query(
       `UPDATE push_receipts AS receipt SET due_ms = again.due_ms
-         FROM unnest($1::uuid[], $2::text[], $3::bigint[]) AS again (message_id, ticket, due_ms)
+         FROM ${AGAIN.unnest('again')}
         WHERE receipt.message_id = again.message_id AND receipt.ticket = again.ticket`,
-      [...keys(again.map(({ ticket }) => ticket)), again.map(({ dueMs }) => dueMs)],
+      AGAIN.arrays(again.map(({ ticket, dueMs }) => ({ ...ticket, dueMs }))),
     );
 }
 

@@ -1,5 +1,6 @@
 /** What users did with messages: opened them, followed a link, or unsubscribed. */
 import type { PoolClient } from 'pg';
+import { columns } from '../columns.ts';
 import { countMessages } from './message-counts.ts';
 
 /** The first time of each (epoch ms); `null`: not. */
@@ -30,6 +31,13 @@ export async function lockSent(client: PoolClient, ids: readonly string[]): Prom
   return new Map(rows.map((row) => [row.id, row]));
 }
 
+const SEEN = columns<{ id: string } & SeenTimes>({
+  id: 'uuid',
+  opened: 'bigint',
+  clicked: 'bigint',
+  unsubscribed: 'bigint',
+});
+
 /** Records and counts times that were not known before, in the client's transaction. Lock the messages first; each occurs once. */
 export async function recordSeen(client: PoolClient, seen: readonly ({ id: string } & SeenTimes)[]): Promise<void> {
   if (seen.length === 0) return;
@@ -38,7 +46,7 @@ export async function recordSeen(client: PoolClient, seen: readonly ({ id: strin
        UPDATE email_messages AS message
           SET opened_ms = coalesce(message.opened_ms, seen.opened), clicked_ms = coalesce(message.clicked_ms, seen.clicked),
               unsubscribed_ms = coalesce(message.unsubscribed_ms, seen.unsubscribed)
-         FROM unnest($1::uuid[], $2::bigint[], $3::bigint[], $4::bigint[]) AS seen (id, opened, clicked, unsubscribed)
+         FROM ${SEEN.unnest('seen')}
         WHERE message.id = seen.id
        RETURNING tenant_no, kind, medium, at, opened, clicked, unsubscribed
      ), each AS (
@@ -46,11 +54,6 @@ export async function recordSeen(client: PoolClient, seen: readonly ({ id: strin
          FROM changed CROSS JOIN LATERAL (
            VALUES ('opened', opened), ('clicked', clicked), ('unsubscribed', unsubscribed)) AS one (name, ms))
      ${countMessages('each')}`,
-    [
-      seen.map(({ id }) => id),
-      seen.map(({ opened }) => opened),
-      seen.map(({ clicked }) => clicked),
-      seen.map(({ unsubscribed }) => unsubscribed),
-    ],
+    SEEN.arrays(seen),
   );
 }

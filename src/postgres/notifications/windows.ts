@@ -1,6 +1,6 @@
 import type { Pool, PoolClient } from 'pg';
+import { columns } from '../columns.ts';
 import { FURTHEST_END_MS, type NotificationType, windowEndMs } from '../../domain/notifications/notification.ts';
-import { textsOf } from '../persist/row-text.ts';
 
 /** A change to report now or after a window: of a user (`''` for none) and a points system, or of a leaderboard's run and group. */
 export interface WindowChange {
@@ -29,11 +29,23 @@ export interface WindowChange {
 /** Limit in bytes for a window's awards; older ones are dropped. */
 const AWARDS_BYTES = 131_072;
 
-const CHANGES = `
-  unnest($3::int[], $4::text[], $5::uuid[], $6::text[], $7::text[], $8::bigint[], $9::text[], $10::text[],
-         $11::bigint[], $12::text[], $13::text[], $14::int[], $15::float8[], $16::boolean[]) WITH ORDINALITY
-    AS change (tenant_no, user_id, subject, type, source, at_ms, about, payload, added, awards, level, rank, value,
-               at_once, no)`;
+const CHANGE = columns<WindowChange>({
+  tenantNo: 'int',
+  userId: 'text',
+  subject: 'uuid',
+  type: 'text',
+  source: 'text',
+  atMs: 'bigint',
+  about: 'text',
+  payload: 'text',
+  added: 'bigint',
+  awards: 'text',
+  level: 'text',
+  rank: 'int',
+  value: 'float8',
+  atOnce: 'boolean',
+});
+const CHANGES = CHANGE.unnest('change', 3, 'no');
 
 const OVER = `(waiting.payload IS NULL AND (waiting.until_ms <= $1 OR waiting.until_ms > $1::bigint + ${FURTHEST_END_MS}))`;
 const GOES = `(change.at_once AND ${OVER})`;
@@ -70,20 +82,7 @@ const INSERT = `
 const parameters = (changes: readonly WindowChange[], nowMs: number): unknown[] => [
   nowMs,
   windowEndMs(nowMs),
-  changes.map(({ tenantNo }) => tenantNo),
-  textsOf(changes.map(({ userId }) => userId)),
-  changes.map(({ subject }) => subject),
-  textsOf(changes.map(({ type }) => type)),
-  textsOf(changes.map(({ source }) => source)),
-  changes.map(({ atMs }) => atMs),
-  textsOf(changes.map(({ about }) => about)),
-  textsOf(changes.map(({ payload }) => payload)),
-  changes.map(({ added }) => added),
-  textsOf(changes.map(({ awards }) => awards)),
-  textsOf(changes.map(({ level }) => level)),
-  changes.map(({ rank }) => rank),
-  changes.map(({ value }) => value),
-  changes.map(({ atOnce }) => atOnce),
+  ...CHANGE.arrays(changes),
 ];
 
 /**
@@ -175,16 +174,18 @@ export async function takeEndedWindows(
   return rows;
 }
 
+const WINDOW = columns<EndedWindow>({ userId: 'text', subject: 'uuid' });
+
 export async function closeWindows(
   client: PoolClient,
   tenantNo: number,
-  windows: readonly Pick<EndedWindow, 'userId' | 'subject'>[],
+  windows: readonly EndedWindow[],
 ): Promise<void> {
   if (windows.length === 0) return;
   await client.query(
-    `DELETE FROM notification_windows AS open USING unnest($2::text[], $3::uuid[]) AS ended (user_id, subject)
+    `DELETE FROM notification_windows AS open USING ${WINDOW.unnest('ended', 2)}
       WHERE open.tenant_no = $1 AND open.user_id = ended.user_id AND open.subject = ended.subject`,
-    [tenantNo, textsOf(windows.map(({ userId }) => userId)), windows.map(({ subject }) => subject)],
+    [tenantNo, ...WINDOW.arrays(windows)],
   );
 }
 
@@ -193,6 +194,14 @@ export interface ReportedWindow extends Pick<EndedWindow, 'userId' | 'subject' |
   /** The reported change. Anything recorded after it still waits. */
   source: string;
 }
+
+const REPORTED = columns<ReportedWindow>({
+  userId: 'text',
+  subject: 'uuid',
+  source: 'text',
+  rank: 'int',
+  value: 'float8',
+});
 
 /** Restarts windows. Only changes after the reported one still wait. */
 export async function reopenWindows(
@@ -209,16 +218,8 @@ export async function reopenWindows(
             about = CASE WHEN open.source <> ended.source THEN about END,
             at_ms = CASE WHEN open.source <> ended.source THEN at_ms END,
             source = CASE WHEN open.source <> ended.source THEN open.source END
-       FROM unnest($3::text[], $4::uuid[], $5::text[], $6::int[], $7::float8[]) AS ended (user_id, subject, source, rank, value)
+       FROM ${REPORTED.unnest('ended', 3)}
       WHERE open.tenant_no = $1 AND open.user_id = ended.user_id AND open.subject = ended.subject`,
-    [
-      tenantNo,
-      windowEndMs(nowMs),
-      textsOf(windows.map(({ userId }) => userId)),
-      windows.map(({ subject }) => subject),
-      textsOf(windows.map(({ source }) => source)),
-      windows.map(({ rank }) => rank),
-      windows.map(({ value }) => value),
-    ],
+    [tenantNo, windowEndMs(nowMs), ...REPORTED.arrays(windows)],
   );
 }

@@ -2,8 +2,8 @@ import type { NamedUser } from '../../domain/user.ts';
 import type { PoolClient } from 'pg';
 import type { Decimal } from '../../domain/decimal.ts';
 import { addAwards, addEvents } from '../partitions.ts';
-import { storableJson, storableText } from '../storable-json.ts';
-import { listOf, numericText, textsOf } from './row-text.ts';
+import { columns } from '../columns.ts';
+import { storableText } from '../storable-json.ts';
 
 /**
  * Users with more stored events and awards than this get day sums, which reads of their history use. For other users, reads
@@ -40,19 +40,33 @@ export interface Counted {
   awards: readonly CountedAward[];
 }
 
+const USER = columns<NamedUser>({ tenantNo: 'int', userId: 'text' });
+const EVENT = columns<CountedEvent>({
+  tenantNo: 'int',
+  userId: 'text',
+  metricNo: 'int',
+  localDay: ['int', 'day'],
+  value: 'numeric',
+  attributes: 'jsonb',
+});
+const AWARD = columns<CountedAward>({
+  tenantNo: 'int',
+  userId: 'text',
+  systemNo: 'int',
+  localDay: ['int', 'day'],
+  awarded: 'bigint',
+});
+
 const ADD_EVENTS = addEvents(`(
   SELECT tenant_no, user_id, metric_no, DATE '1970-01-01' + day AS local_date, value, attributes
-    FROM unnest($1::int[], $2::text[], $3::int[], $4::int[], $5::numeric[], $6::jsonb[])
-      AS row (tenant_no, user_id, metric_no, day, value, attributes)) AS added`);
+    FROM ${EVENT.unnest('row')}) AS added`);
 
 const ADD_AWARDS = addAwards(`(
   SELECT tenant_no, user_id, system_no, DATE '1970-01-01' + day AS local_date, awarded
-    FROM unnest($1::int[], $2::text[], $3::int[], $4::int[], $5::numeric[])
-      AS row (tenant_no, user_id, system_no, day, awarded)) AS added`);
+    FROM ${AWARD.unnest('row')}) AS added`);
 
 const FIND_SUMMED = `
-  SELECT tenant_no AS "tenantNo", user_id AS "userId"
-    FROM unnest($1::int[], $2::text[]) AS asked (tenant_no, user_id) JOIN summed_users USING (tenant_no, user_id)`;
+  SELECT tenant_no AS "tenantNo", user_id AS "userId" FROM ${USER.unnest('asked')} JOIN summed_users USING (tenant_no, user_id)`;
 
 const rowsOf = (table: 'events' | 'awards'): string => `
   (SELECT count(*) FROM (SELECT FROM ${table} AS row
@@ -61,7 +75,7 @@ const rowsOf = (table: 'events' | 'awards'): string => `
 const SUM = `
   WITH many AS (
     INSERT INTO summed_users (tenant_no, user_id)
-    SELECT tenant_no, user_id FROM unnest($1::int[], $2::text[]) AS asked (tenant_no, user_id)
+    SELECT tenant_no, user_id FROM ${USER.unnest('asked')}
      WHERE ${rowsOf('events')} + ${rowsOf('awards')} >= $3
     ON CONFLICT DO NOTHING
     RETURNING tenant_no, user_id
@@ -90,7 +104,7 @@ export async function keepDaySums(client: PoolClient, stored: Counted, gone: Cou
 
 /** Starts day sums for those users that have at least `fromRows` events and awards and no sums yet. */
 export async function sumUsers(client: PoolClient, users: readonly NamedUser[], fromRows: number): Promise<void> {
-  if (users.length > 0) await client.query(SUM, [...named(users), fromRows]);
+  if (users.length > 0) await client.query(SUM, [...USER.arrays(users), fromRows]);
 }
 
 function usersOf(rows: readonly NamedUser[]): Map<string, NamedUser & { rows: number }> {
@@ -106,33 +120,14 @@ function usersOf(rows: readonly NamedUser[]): Map<string, NamedUser & { rows: nu
 
 async function findSummed(client: PoolClient, users: ReadonlyMap<string, NamedUser>): Promise<ReadonlySet<string>> {
   if (users.size === 0) return new Set();
-  const values = named([...users.values()]);
+  const values = USER.arrays([...users.values()]);
   const { rows } = await client.query<NamedUser>({ name: 'find_summed', text: FIND_SUMMED, values });
   return new Set(rows.map(keyOf));
 }
 
 async function addCounted(client: PoolClient, { events, awards }: Counted): Promise<void> {
-  if (events.length > 0)
-    await client.query(ADD_EVENTS, [
-      ...named(events),
-      listOf(events.map(({ metricNo }) => metricNo)),
-      listOf(events.map(({ localDay }) => localDay)),
-      listOf(events.map(({ value }) => numericText(value))),
-      textsOf(events.map(({ attributes = null }) => (attributes === null ? null : storableJson(attributes)))),
-    ]);
-  if (awards.length > 0)
-    await client.query(ADD_AWARDS, [
-      ...named(awards),
-      listOf(awards.map(({ systemNo }) => systemNo)),
-      listOf(awards.map(({ localDay }) => localDay)),
-      listOf(awards.map(({ awarded }) => awarded)),
-    ]);
+  if (events.length > 0) await client.query(ADD_EVENTS, EVENT.arrays(events));
+  if (awards.length > 0) await client.query(ADD_AWARDS, AWARD.arrays(awards));
 }
 
 const keyOf = ({ tenantNo, userId }: NamedUser): string => `${tenantNo}:${storableText(userId)}`;
-
-/** `rows` must not be empty. */
-const named = (rows: readonly NamedUser[]): unknown[] => [
-  listOf(rows.map(({ tenantNo }) => tenantNo)),
-  textsOf(rows.map(({ userId }) => userId)),
-];

@@ -1,11 +1,11 @@
 import type { Pool, PoolClient } from 'pg';
 import { type Decimal, decimalText } from '../../domain/decimal.ts';
-import { dateOf, isoTime } from '../../domain/periods.ts';
+import { dateOf } from '../../domain/periods.ts';
 import { COMPLETED } from '../../packed/record-fields.ts';
 import type { Compensated, PackedCompletion } from '../../packed/record.ts';
+import { columns } from '../columns.ts';
 import { firstIdOf } from '../partitions.ts';
 import { storableJson, storableText } from '../storable-json.ts';
-import { copyRows, listOf, numericText, textsOf } from './row-text.ts';
 import type { NamedUser } from '../../domain/user.ts';
 
 export interface EventRow {
@@ -31,36 +31,32 @@ export interface EventRow {
   catalogVersion: number | null;
 }
 
-const FIELDS =
-  'id, tenant_no, user_id, metric_no, value, total, at, local_date, attributes, idempotency_key, streak, catalog_version';
-const COPY = `COPY events (${FIELDS}) FROM STDIN`;
-const COPY_OCCURRED = `COPY events (${FIELDS}, occurred_at) FROM STDIN`;
+const EVENT = {
+  id: 'uuid',
+  tenantNo: 'int',
+  userId: 'text',
+  metricNo: 'int',
+  value: 'numeric',
+  total: 'numeric',
+  atMs: ['time', 'at'],
+  localDay: ['day', 'local_date'],
+  attributes: 'jsonb',
+  idempotencyKey: 'text',
+  streak: 'int',
+  catalogVersion: 'bigint',
+} as const;
+const PRESENT = columns<EventRow>(EVENT);
+const OCCURRED = columns<EventRow>({ ...EVENT, occurredMs: ['time', 'occurred_at'] });
 
-/** Adds events. An existing ID is an error (23505), because the cursor guarantees that each is new. */
+/**
+ * Adds events. An existing ID is an error (23505), because the cursor guarantees that each is new. Events without a separate time
+ * are copied without that column, so that they cost no more.
+ */
 export async function insertEvents(client: PoolClient, events: readonly EventRow[]): Promise<void> {
   const occurred = events.filter(({ occurredMs }) => occurredMs !== null);
   const present = occurred.length === 0 ? events : events.filter(({ occurredMs }) => occurredMs === null);
-  await copyEvents(client, present, false);
-  await copyEvents(client, occurred, true);
-}
-
-/** Events without a separate time are copied without that column, so that they cost no more. */
-async function copyEvents(client: PoolClient, events: readonly EventRow[], withTime: boolean): Promise<void> {
-  await copyRows(client, withTime ? COPY_OCCURRED : COPY, events, (event) => [
-    event.id,
-    event.tenantNo,
-    event.userId,
-    event.metricNo,
-    numericText(event.value),
-    numericText(event.total),
-    isoTime(event.atMs),
-    dateOf(event.localDay),
-    event.attributes === null ? null : storableJson(event.attributes),
-    event.idempotencyKey,
-    event.streak,
-    event.catalogVersion,
-    ...(withTime ? [isoTime(event.occurredMs!)] : []),
-  ]);
+  await PRESENT.copyInto(client, 'events', present);
+  await OCCURRED.copyInto(client, 'events', occurred);
 }
 
 export interface ReversalRow {
@@ -118,21 +114,41 @@ export async function insertReversals(client: PoolClient, reversals: readonly Re
     const revocations = voids ? rows.map(({ completion }) => completion) : restored;
     const lists = [JSON.stringify(awards), JSON.stringify(revocations)];
     await client.query(INSERT_REVERSAL, [id, tenantNo, userId, root, reversed, voids, ...lists, atMs]);
-    await client.query(
-      `INSERT INTO completions (tenant_no, user_id, achievement_no, at, caused_by, period)
-       SELECT $1, $2, no, to_timestamp(at_ms / 1000.0), caused_by, period
-         FROM unnest($3::int[], $4::bigint[], $5::uuid[], $6::int[]) AS restored (no, at_ms, caused_by, period)
-       ON CONFLICT DO NOTHING`,
-      [
-        tenantNo,
-        userId,
-        restored.map((each) => each[COMPLETED.achievement]),
-        restored.map((each) => each[COMPLETED.atMs]),
-        restored.map((each) => each[COMPLETED.causedBy] || null),
-        restored.map((each) => each[COMPLETED.period] ?? 0),
-      ],
+    await restoreCompletions(
+      client,
+      restored.map((completion) => ({ tenantNo, userId, completion })),
     );
   }
+}
+
+interface UserCompletion extends NamedUser {
+  completion: PackedCompletion;
+}
+
+const RESTORED = columns<
+  Omit<CompletionRow, 'causedBy' | 'catalogVersion' | 'backdated'> & { causedBy: string | null }
+>({
+  tenantNo: 'int',
+  userId: 'text',
+  achievementNo: 'int',
+  atMs: ['time', 'at'],
+  causedBy: 'uuid',
+  period: 'int',
+});
+const RESTORE = `${RESTORED.insertInto('completions')} ON CONFLICT DO NOTHING`;
+
+/** Adds revoked completions again, unchanged. */
+export async function restoreCompletions(client: PoolClient, restored: readonly UserCompletion[]): Promise<void> {
+  if (restored.length === 0) return;
+  const rows = restored.map(({ tenantNo, userId, completion }) => ({
+    tenantNo,
+    userId,
+    achievementNo: completion[COMPLETED.achievement],
+    atMs: completion[COMPLETED.atMs],
+    causedBy: completion[COMPLETED.causedBy] || null,
+    period: completion[COMPLETED.period] ?? 0,
+  }));
+  await client.query(RESTORE, RESTORED.arrays(rows));
 }
 
 export interface EventKey {
@@ -198,10 +214,11 @@ interface DatedRow {
   localDay: number;
 }
 
+const DATED = columns<DatedRow>({ id: 'uuid', localDay: ['int', 'day'] });
 const NOTE = `
   UPDATE event_partitions AS part SET ahead_to = greatest(part.ahead_to, ahead.day)
     FROM (SELECT (SELECT first_day FROM event_partitions WHERE end_id > row.id ORDER BY end_id LIMIT 1) AS first_day, max(day) AS day
-            FROM unnest($1::uuid[], $2::int[]) AS row (id, day) GROUP BY 1) AS ahead
+            FROM ${DATED.unnest('row')} GROUP BY 1) AS ahead
    WHERE part.first_day = ahead.first_day`;
 
 /**
@@ -212,7 +229,7 @@ const NOTE = `
 export async function noteDatedAhead(client: PoolClient, lists: readonly (readonly DatedRow[])[]): Promise<void> {
   const ahead = lists.flatMap(datedAhead);
   if (ahead.length === 0) return;
-  await client.query(NOTE, [ahead.map(({ id }) => id), ahead.map(({ localDay }) => localDay)]);
+  await client.query(NOTE, DATED.arrays(ahead));
 }
 
 /** Rows that count for a day later than the one after their ID's. */
@@ -246,26 +263,23 @@ export interface AwardRow {
   catalogVersion: number | null;
 }
 
-const COPY_AWARDS =
-  'COPY awards (id, tenant_no, user_id, system_no, trigger_no, awarded, total, boost_nos, at, local_date, ' +
-  'catalog_version) FROM STDIN';
+const AWARD = columns<AwardRow>({
+  id: 'uuid',
+  tenantNo: 'int',
+  userId: 'text',
+  systemNo: 'int',
+  triggerNo: 'int',
+  awarded: 'bigint',
+  total: 'bigint',
+  boostNos: 'int[]',
+  atMs: ['time', 'at'],
+  localDay: ['day', 'local_date'],
+  catalogVersion: 'bigint',
+});
 
 /** Adds awards of points. An existing ID is an error (23505), because the cursor guarantees that each is new. */
-export async function insertAwards(client: PoolClient, awards: readonly AwardRow[]): Promise<void> {
-  await copyRows(client, COPY_AWARDS, awards, (award) => [
-    award.id,
-    award.tenantNo,
-    award.userId,
-    award.systemNo,
-    award.triggerNo,
-    award.awarded,
-    award.total,
-    award.boostNos.length === 0 ? null : listOf(award.boostNos),
-    isoTime(award.atMs),
-    dateOf(award.localDay),
-    award.catalogVersion,
-  ]);
-}
+export const insertAwards = (client: PoolClient, awards: readonly AwardRow[]): Promise<void> =>
+  AWARD.copyInto(client, 'awards', awards);
 
 export interface CompletionRow {
   tenantNo: number;
@@ -281,30 +295,23 @@ export interface CompletionRow {
   backdated: boolean;
 }
 
-const INSERT_COMPLETIONS = `
-  INSERT INTO completions (tenant_no, user_id, achievement_no, at, caused_by, catalog_version, backdated, period)
-  SELECT tenant_no, user_id, achievement_no, to_timestamp(at_ms / 1000.0), caused_by, catalog_version, backdated, period
-  FROM unnest($1::int[], $2::text[], $3::int[], $4::bigint[], $5::uuid[], $6::bigint[], $7::boolean[], $8::int[])
-    AS completed (tenant_no, user_id, achievement_no, at_ms, caused_by, catalog_version, backdated, period)
-  ON CONFLICT DO NOTHING`;
+const COMPLETED_ROW = columns<CompletionRow>({
+  tenantNo: 'int',
+  userId: 'text',
+  achievementNo: 'int',
+  atMs: ['time', 'at'],
+  causedBy: 'uuid',
+  catalogVersion: 'bigint',
+  backdated: 'boolean',
+  period: 'int',
+});
+const INSERT_COMPLETIONS = `${COMPLETED_ROW.insertInto('completions')} ON CONFLICT DO NOTHING`;
 
 /** Adds completions. An achievement is completed only once, or once a period, so an earlier completion is kept. */
 export async function insertCompletions(client: PoolClient, completions: readonly CompletionRow[]): Promise<void> {
   if (completions.length === 0) return;
-  await client.query({
-    name: 'persist_completions',
-    text: INSERT_COMPLETIONS,
-    values: [
-      listOf(completions.map((row) => row.tenantNo)),
-      textsOf(completions.map((row) => row.userId)),
-      listOf(completions.map((row) => row.achievementNo)),
-      listOf(completions.map((row) => row.atMs)),
-      listOf(completions.map((row) => row.causedBy)),
-      listOf(completions.map((row) => row.catalogVersion)),
-      completions.map((row) => row.backdated),
-      listOf(completions.map((row) => row.period)),
-    ],
-  });
+  const values = COMPLETED_ROW.arrays(completions);
+  await client.query({ name: 'persist_completions', text: INSERT_COMPLETIONS, values });
 }
 
 /** Number shown, and at least kept, per tenant. */
@@ -312,11 +319,8 @@ const NEWEST_KEPT = 20;
 /** One transaction in this many also deletes old rows, which takes 0.5 ms. */
 const DROPPED_EVERY = 64;
 
-const ADD_NEWEST = `
-  INSERT INTO newest_completions (tenant_no, user_id, achievement_no, at)
-  SELECT tenant_no, user_id, achievement_no, to_timestamp(at_ms / 1000.0)
-  FROM unnest($1::int[], $2::text[], $3::int[], $4::bigint[]) AS completed (tenant_no, user_id, achievement_no, at_ms)
-  RETURNING no`;
+const NEWEST = columns<CompletionRow>({ tenantNo: 'int', userId: 'text', achievementNo: 'int', atMs: ['time', 'at'] });
+const ADD_NEWEST = `${NEWEST.insertInto('newest_completions')} RETURNING no`;
 
 const DROP_OLDER = `
   DELETE FROM newest_completions USING unnest($1::int[]) AS tenant (tenant_no)
@@ -328,15 +332,9 @@ const DROP_OLDER = `
 export async function keepNewestCompletions(client: PoolClient, rows: readonly CompletionRow[]): Promise<void> {
   if (rows.length === 0) return;
   const newest = lastOfEach(rows);
-  const tenants = newest.map(({ tenantNo }) => tenantNo);
-  const added = await client.query<{ no: string }>(ADD_NEWEST, [
-    tenants,
-    newest.map(({ userId }) => storableText(userId)),
-    newest.map(({ achievementNo }) => achievementNo),
-    newest.map(({ atMs }) => atMs),
-  ]);
+  const added = await client.query<{ no: string }>(ADD_NEWEST, NEWEST.arrays(newest));
   if (added.rows.some(({ no }) => Number(no) % DROPPED_EVERY === 0))
-    await client.query(DROP_OLDER, [[...new Set(tenants)]]);
+    await client.query(DROP_OLDER, [[...new Set(newest.map(({ tenantNo }) => tenantNo))]]);
 }
 
 /** The last `NEWEST_KEPT` rows of each tenant, in order. */

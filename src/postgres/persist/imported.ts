@@ -1,6 +1,5 @@
 import type { PoolClient } from 'pg';
-import { decimalText } from '../../domain/decimal.ts';
-import { storableText } from '../storable-json.ts';
+import { columns } from '../columns.ts';
 import type { AwardRow, EventRow, CompletionRow } from './events.ts';
 
 /** Sum of a user's events of a metric on a local day, from another system, and the total at the end of the day. */
@@ -33,47 +32,40 @@ export async function splitImported(
   };
 }
 
-const DAYS = `
-  INSERT INTO events (id, tenant_no, user_id, metric_no, value, total, at, local_date, imported)
-  SELECT id, tenant_no, user_id, metric_no, value, total, to_timestamp(at_ms / 1000.0), DATE '1970-01-01' + day, true
-  FROM unnest($1::uuid[], $2::int[], $3::text[], $4::int[], $5::numeric[], $6::numeric[], $7::float8[], $8::int[])
-    AS imported (id, tenant_no, user_id, metric_no, value, total, at_ms, day)`;
+const DAY = columns<ImportedDayRow & { imported: true }>({
+  id: 'uuid',
+  tenantNo: 'int',
+  userId: 'text',
+  metricNo: 'int',
+  value: 'numeric',
+  total: 'numeric',
+  atMs: ['time', 'at'],
+  localDay: ['day', 'local_date'],
+  imported: 'boolean',
+});
+const INSERT_DAYS = DAY.insertInto('events');
 
 export async function insertImportedDays(client: PoolClient, days: readonly ImportedDayRow[]): Promise<void> {
   if (days.length === 0) return;
-  await client.query(DAYS, [
-    days.map(({ id }) => id),
-    days.map(({ tenantNo }) => tenantNo),
-    days.map(({ userId }) => storableText(userId)),
-    days.map(({ metricNo }) => metricNo),
-    days.map(({ value }) => decimalText(value)),
-    days.map(({ total }) => decimalText(total)),
-    days.map(({ atMs }) => atMs),
-    days.map(({ localDay }) => localDay),
-  ]);
+  await client.query(INSERT_DAYS, DAY.arrays(days.map((day) => ({ ...day, imported: true }))));
 }
 
 /** A completion from another system, whose cause is unknown. */
 export type ImportedCompletionRow = Pick<CompletionRow, 'tenantNo' | 'userId' | 'achievementNo' | 'period' | 'atMs'>;
 
-const COMPLETIONS = `
-  INSERT INTO completions (tenant_no, user_id, achievement_no, at, period)
-  SELECT tenant_no, user_id, achievement_no, to_timestamp(at_ms / 1000.0), period
-  FROM unnest($1::int[], $2::text[], $3::int[], $4::float8[], $5::int[])
-    AS imported (tenant_no, user_id, achievement_no, at_ms, period)
-  ON CONFLICT DO NOTHING`;
+const COMPLETION = columns<ImportedCompletionRow>({
+  tenantNo: 'int',
+  userId: 'text',
+  achievementNo: 'int',
+  atMs: ['time', 'at'],
+  period: 'int',
+});
+const INSERT_COMPLETIONS = `${COMPLETION.insertInto('completions')} ON CONFLICT DO NOTHING`;
 
 /** Adds imported completions. They do not appear among the newest completions in the console. */
 export async function insertImportedCompletions(
   client: PoolClient,
   completions: readonly ImportedCompletionRow[],
 ): Promise<void> {
-  if (completions.length === 0) return;
-  await client.query(COMPLETIONS, [
-    completions.map(({ tenantNo }) => tenantNo),
-    completions.map(({ userId }) => storableText(userId)),
-    completions.map(({ achievementNo }) => achievementNo),
-    completions.map(({ atMs }) => atMs),
-    completions.map(({ period }) => period),
-  ]);
+  if (completions.length > 0) await client.query(INSERT_COMPLETIONS, COMPLETION.arrays(completions));
 }

@@ -3,8 +3,9 @@ import type { CompletedInRecord } from '../../packed/completed.ts';
 import { packedCompletion } from '../../packed/packed-arrays.ts';
 import { COMPLETED, RECORDED_QUEST } from '../../packed/record-fields.ts';
 import type { Compensated, PackedCompletion, RecomputedScore } from '../../packed/record.ts';
-import { COMPLETION } from './events.ts';
-import { storableJson, storableText } from '../storable-json.ts';
+import { columns } from '../columns.ts';
+import { COMPLETION, restoreCompletions } from './events.ts';
+import { storableText } from '../storable-json.ts';
 
 export interface RecomputedRow {
   /** 32 hex digits. Completions and awards name it as their cause. */
@@ -37,26 +38,32 @@ export interface AppliedChanges {
   scores?: RecomputedScore[];
 }
 
+const GONE = columns<{ tenantNo: number; userId: string; no: number; period: number }>({
+  tenantNo: 'int',
+  userId: 'text',
+  no: 'int',
+  period: ['int', 'its_period'],
+});
 const REVOKE = `
-  DELETE FROM completions USING unnest($1::int[], $2::text[], $3::int[], $4::int[]) AS gone (tenant_no, user_id, no, its_period)
+  DELETE FROM completions USING ${GONE.unnest('gone')}
    WHERE completions.tenant_no = gone.tenant_no AND completions.user_id = gone.user_id AND achievement_no = gone.no
      AND period = gone.its_period
   RETURNING completions.tenant_no AS "tenantNo", completions.user_id AS "userId", ${COMPLETION}`;
 
-const RESTORE = `
-  INSERT INTO completions (tenant_no, user_id, achievement_no, at, caused_by, period)
-  SELECT tenant_no, user_id, no, to_timestamp(at_ms / 1000.0), caused_by, period
-    FROM unnest($1::int[], $2::text[], $3::int[], $4::bigint[], $5::uuid[], $6::int[])
-      AS back (tenant_no, user_id, no, at_ms, caused_by, period)
-  ON CONFLICT DO NOTHING`;
-
+const STEP = columns<Pick<RecomputedRow, 'tenantNo' | 'userId' | 'job' | 'id' | 'reverts'> & { done: string }>({
+  tenantNo: 'int',
+  userId: 'text',
+  job: 'uuid',
+  id: ['uuid', 'record_id'],
+  reverts: 'boolean',
+  done: 'jsonb',
+});
 const NOTE = `
   UPDATE recomputed_users AS planned
      SET applied_id = CASE WHEN reverts THEN applied_id ELSE record_id END,
          applied = CASE WHEN reverts THEN applied ELSE done END,
          reverted_id = CASE WHEN reverts THEN record_id ELSE reverted_id END
-    FROM unnest($1::int[], $2::text[], $3::uuid[], $4::uuid[], $5::boolean[], $6::jsonb[])
-      AS step (tenant_no, user_id, job, record_id, reverts, done)
+    FROM ${STEP.unnest('step')}
    WHERE planned.recomputation_no = (SELECT no FROM recomputations WHERE id = step.job)
      AND planned.user_id = step.user_id AND planned.tenant_no = step.tenant_no`;
 
@@ -64,44 +71,33 @@ const NOTE = `
 export async function insertRecomputed(client: PoolClient, rows: readonly RecomputedRow[]): Promise<void> {
   if (rows.length === 0) return;
   const gone = await revoke(client, rows);
-  await restore(client, rows);
-  await client.query(NOTE, [
-    rows.map(({ tenantNo }) => tenantNo),
-    rows.map(({ userId }) => storableText(userId)),
-    rows.map(({ job }) => job),
-    rows.map(({ id }) => id),
-    rows.map(({ reverts }) => reverts),
-    rows.map((row) => storableJson(JSON.stringify(applied(row, gone.get(keyOf(row)) ?? [])))),
-  ]);
+  await restoreCompletions(
+    client,
+    rows.flatMap((row) => row.restored.map((completion) => ({ ...row, completion }))),
+  );
+  const steps = rows.map((row) => ({ ...row, done: JSON.stringify(applied(row, gone.get(keyOf(row)) ?? [])) }));
+  await client.query(NOTE, STEP.arrays(steps));
 }
 
 /** Deletes revoked completions and returns them by user, with their causes. */
 async function revoke(client: PoolClient, rows: readonly RecomputedRow[]): Promise<Map<string, PackedCompletion[]>> {
-  const each = rows.flatMap((row) => row.revoked.map((completion) => ({ ...row, completion })));
+  const revoked = rows.flatMap(({ tenantNo, userId, revoked }) =>
+    revoked.map((completion) => ({
+      tenantNo,
+      userId,
+      no: completion[COMPLETED.achievement],
+      period: completion[COMPLETED.period] ?? 0,
+    })),
+  );
   const gone = new Map<string, PackedCompletion[]>();
-  if (each.length === 0) return gone;
-  const deleted = await client.query<{ tenantNo: number; userId: string; completion: PackedCompletion }>(REVOKE, [
-    each.map(({ tenantNo }) => tenantNo),
-    each.map(({ userId }) => storableText(userId)),
-    each.map(({ completion }) => completion[COMPLETED.achievement]),
-    each.map(({ completion }) => completion[COMPLETED.period] ?? 0),
-  ]);
+  if (revoked.length === 0) return gone;
+  const deleted = await client.query<{ tenantNo: number; userId: string; completion: PackedCompletion }>(
+    REVOKE,
+    GONE.arrays(revoked),
+  );
   for (const { completion, ...user } of deleted.rows)
     gone.set(keyOf(user), [...(gone.get(keyOf(user)) ?? []), completion]);
   return gone;
-}
-
-async function restore(client: PoolClient, rows: readonly RecomputedRow[]): Promise<void> {
-  const each = rows.flatMap((row) => row.restored.map((completion) => ({ ...row, completion })));
-  if (each.length === 0) return;
-  await client.query(RESTORE, [
-    each.map(({ tenantNo }) => tenantNo),
-    each.map(({ userId }) => storableText(userId)),
-    each.map(({ completion }) => completion[COMPLETED.achievement]),
-    each.map(({ completion }) => completion[COMPLETED.atMs]),
-    each.map(({ completion }) => completion[COMPLETED.causedBy] || null),
-    each.map(({ completion }) => completion[COMPLETED.period] ?? 0),
-  ]);
 }
 
 function applied(

@@ -1,9 +1,8 @@
-import { isoTime } from '../../domain/periods.ts';
 import type { NamedUser } from '../../domain/user.ts';
 import type { PoolClient } from 'pg';
 import type { SettlementKind } from '../../domain/streaks/settle.ts';
 import { storableText } from '../storable-json.ts';
-import { copyRows } from './row-text.ts';
+import { columns } from '../columns.ts';
 
 /** Their stored numbers start at 1. */
 export const SETTLEMENT_KINDS = [
@@ -29,22 +28,20 @@ export interface StreakChangeRow {
   correction: string | null;
 }
 
-const COPY =
-  'COPY streak_changes (tenant_no, user_id, frequency, kind, from_day, to_day, length, at, correction) FROM STDIN';
+const CHANGE = columns<StreakChangeRow>({
+  tenantNo: 'int',
+  userId: 'text',
+  frequency: 'smallint',
+  kind: 'smallint',
+  fromDay: 'int',
+  toDay: 'int',
+  length: 'int',
+  atMs: ['time', 'at'],
+  correction: 'uuid',
+});
 
-export async function insertStreakChanges(client: PoolClient, changes: readonly StreakChangeRow[]): Promise<void> {
-  await copyRows(client, COPY, changes, (change) => [
-    change.tenantNo,
-    change.userId,
-    change.frequency,
-    change.kind,
-    change.fromDay,
-    change.toDay,
-    change.length,
-    isoTime(change.atMs),
-    change.correction,
-  ]);
-}
+export const insertStreakChanges = (client: PoolClient, changes: readonly StreakChangeRow[]): Promise<void> =>
+  CHANGE.copyInto(client, 'streak_changes', changes);
 
 export interface SupersededChanges {
   tenantNo: number;
@@ -103,11 +100,15 @@ export interface StreakPauseRow {
   atMs: number;
 }
 
-const UPSERT = `
-  INSERT INTO streak_pauses (id, tenant_no, user_id, from_day, to_day, created)
-  SELECT id, tenant_no, user_id, from_day, to_day, to_timestamp(at_ms / 1000.0)
-  FROM unnest($1::uuid[], $2::int[], $3::text[], $4::int[], $5::int[], $6::bigint[])
-    AS changed (id, tenant_no, user_id, from_day, to_day, at_ms)
+const PAUSE = columns<StreakPauseRow>({
+  id: 'uuid',
+  tenantNo: 'int',
+  userId: 'text',
+  fromDay: 'int',
+  toDay: 'int',
+  atMs: ['time', 'created'],
+});
+const UPSERT = `${PAUSE.insertInto('streak_pauses')}
   ON CONFLICT (id) DO UPDATE SET to_day = EXCLUDED.to_day, deleted = EXCLUDED.created`;
 
 /** Adds pauses. For existing ones, marks them as deleted, with the given last day. */
@@ -117,13 +118,6 @@ export async function writeStreakPauses(client: PoolClient, pauses: readonly Str
     const seen = new Set<string>();
     const now = rest.filter(({ id }) => !seen.has(id) && seen.add(id));
     rest = rest.filter((row) => !now.includes(row));
-    await client.query(UPSERT, [
-      now.map((row) => row.id),
-      now.map((row) => row.tenantNo),
-      now.map((row) => storableText(row.userId)),
-      now.map((row) => row.fromDay),
-      now.map((row) => row.toDay),
-      now.map((row) => row.atMs),
-    ]);
+    await client.query(UPSERT, PAUSE.arrays(now));
   }
 }

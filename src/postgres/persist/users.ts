@@ -5,12 +5,13 @@ import { streakDueDay } from '../../domain/streaks/settle.ts';
 import { numbered, type Numbered } from '../../packed/unpack-state.ts';
 import { type PackedState, signUpOf, unpackState } from '../../packed/state.ts';
 import { STREAK, USER } from '../../packed/user-fields.ts';
+import { columns } from '../columns.ts';
 import { deleteClaims } from '../rewards.ts';
 import { storableJson, storableText } from '../storable-json.ts';
 import { addRemoval, type DeletedUser, isListed, needsRemoval } from '../users/row-removals.ts';
 import { searchKeys, type SearchKeys } from '../users/user-search.ts';
 import { USER_TABLES } from '../users/user-tables.ts';
-import { bytesOf, listOf, textsOf, UnstorableValue } from './row-text.ts';
+import { bytesOf, listOf, textsOf, UnstorableValue } from '../row-text.ts';
 import { deleteEvents, type EventKey } from './events.ts';
 
 export interface PackedUser {
@@ -223,10 +224,12 @@ export interface UserZone {
   atMs: number;
 }
 
-const NOTE = `
-  INSERT INTO streak_zones (tenant_no, zone, swept_day)
-  SELECT * FROM unnest($1::int[], $2::text[], $3::int[])
-  ON CONFLICT DO NOTHING`;
+const ZONE = columns<{ tenantNo: number; zone: string; sweptDay: number }>({
+  tenantNo: 'int',
+  zone: 'text',
+  sweptDay: 'int',
+});
+const NOTE = `${ZONE.insertInto('streak_zones')} ON CONFLICT DO NOTHING`;
 
 /** Starts sweeping zones that are not swept yet, from the earliest day on which one of these users was changed. */
 export async function noteZones(client: PoolClient, zones: readonly UserZone[]): Promise<void> {
@@ -236,17 +239,11 @@ export async function noteZones(client: PoolClient, zones: readonly UserZone[]):
     if (ofTenant === undefined) distinct.set(each.tenantNo, (ofTenant = new Map()));
     if (each.atMs < (ofTenant.get(each.zone)?.atMs ?? Infinity)) ofTenant.set(each.zone, each);
   }
-  const rows = [...distinct.values()].flatMap((ofTenant) => [...ofTenant.values()]);
-  await client.query({
-    name: 'persist_zones',
-    text: NOTE,
-    values: [
-      rows.map((row) => row.tenantNo),
-      rows.map((row) => row.zone),
-      // No zone is more than a day behind UTC.
-      rows.map((row) => epochDay(row.atMs) - 1),
-    ],
-  });
+  // No zone is more than a day behind UTC.
+  const rows = [...distinct.values()].flatMap((ofTenant) =>
+    [...ofTenant.values()].map((each) => ({ ...each, sweptDay: epochDay(each.atMs) - 1 })),
+  );
+  await client.query({ name: 'persist_zones', text: NOTE, values: ZONE.arrays(rows) });
 }
 
 /**

@@ -1,5 +1,6 @@
 /** Moves the rows of a user who was merged into another, and the record of merges. */
 import type { Pool, PoolClient } from 'pg';
+import { columns } from '../columns.ts';
 import { countRevision } from '../revisions.ts';
 import { sumUsers } from '../persist/day-sums.ts';
 import { storableText } from '../storable-json.ts';
@@ -75,27 +76,22 @@ export async function usedKeysOf(
 /** A key as the remaining user's; `id`: made for that user, 32 hex digits. */
 export type MovedKey = OwnKey & { id: string };
 
+const KEY = columns<MovedKey>({
+  id: 'uuid',
+  metricNo: 'int',
+  key: ['text', 'idempotency_key'],
+  usedBy: 'uuid',
+  isListed: 'boolean',
+});
+const INSERT_KEYS = `${KEY.insertInto('merged_keys', ['tenant_no', 'user_id'])} ON CONFLICT DO NOTHING`;
+
 export async function insertMergedKeys(
   client: PoolClient,
   { tenantNo, into }: Merged,
   keys: readonly MovedKey[],
 ): Promise<void> {
   if (keys.length === 0) return;
-  await client.query(
-    `INSERT INTO merged_keys (id, tenant_no, user_id, metric_no, idempotency_key, used_by, is_listed)
-     SELECT id, $1, $2, metric_no, key, used_by, is_listed
-       FROM unnest($3::uuid[], $4::int[], $5::text[], $6::uuid[], $7::boolean[]) AS moved (id, metric_no, key, used_by, is_listed)
-     ON CONFLICT DO NOTHING`,
-    [
-      tenantNo,
-      storableText(into),
-      keys.map(({ id }) => id),
-      keys.map(({ metricNo }) => metricNo),
-      keys.map(({ key }) => key),
-      keys.map(({ usedBy }) => usedBy),
-      keys.map(({ isListed }) => isListed),
-    ],
-  );
+  await client.query(INSERT_KEYS, [tenantNo, storableText(into), ...KEY.arrays(keys)]);
 }
 
 /**

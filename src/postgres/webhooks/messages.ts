@@ -1,10 +1,10 @@
 import type { Pool, PoolClient } from 'pg';
+import { columns } from '../columns.ts';
 import type { MessageKind } from '../../domain/notifications/message-variables.ts';
 import type { NewMessage } from '../../domain/notifications/notification.ts';
 import { epochDay } from '../../domain/periods.ts';
 import { wholeDay } from '../partitions.ts';
 import type { Revisions } from '../revisions.ts';
-import { storableText } from '../storable-json.ts';
 import { transaction } from '../transaction.ts';
 
 /** SQL: a message's lane, within which messages are sent one after another. 0 if it is not about a single user. */
@@ -16,9 +16,20 @@ export const TOO_MANY_WAIT = 'too many messages waited for this webhook';
 /** Rows per statement. Serialising them blocks the event loop. */
 const ROWS_AT_ONCE = 1_000;
 
+const KNOWN = columns<NewMessage>({ webhookId: 'uuid', tenantNo: 'int' });
+const SENT = columns<NewMessage>({
+  id: 'uuid',
+  webhookId: 'uuid',
+  tenantNo: 'int',
+  type: 'text',
+  userId: 'text',
+  atMs: 'bigint',
+  payload: 'text',
+});
+
 const KNOW_WEBHOOKS = `
   INSERT INTO webhook_state (webhook_id, tenant_no)
-  SELECT DISTINCT ON (webhook_id) * FROM unnest($1::uuid[], $2::int[]) AS new (webhook_id, tenant_no)
+  SELECT DISTINCT ON (webhook_id) * FROM ${KNOWN.unnest('new')}
   ON CONFLICT DO NOTHING`;
 
 /**
@@ -29,17 +40,16 @@ const INSERT = `
   WITH new AS MATERIALIZED (
     SELECT ordered.*, nextval('webhook_sequences') AS sequence
       FROM (SELECT sent.*, is_full
-              FROM unnest($3::uuid[], $4::uuid[], $5::int[], $6::text[], $7::text[], $8::float8[], $9::text[])
-                     WITH ORDINALITY AS sent (id, webhook_id, tenant_no, type, user_id, at_ms, payload, place)
+              FROM ${SENT.unnest('sent', 4, 'place')}
               JOIN webhook_state USING (webhook_id)
              WHERE (SELECT true FROM webhook_messages AS known WHERE known.id = sent.id LIMIT 1) IS NULL
              ORDER BY place) AS ordered
   ), made AS (
     INSERT INTO webhook_messages (day, id, webhook_id, tenant_no, type, user_id, sequence, at, created, payload,
                                   status, failed, reason, finished)
-    SELECT $1, id, webhook_id, tenant_no, type, user_id, sequence, to_timestamp(at_ms / 1000), to_timestamp($2::float8 / 1000), payload,
+    SELECT $1, id, webhook_id, tenant_no, type, user_id, sequence, to_timestamp(at_ms / 1000.0), to_timestamp($2::float8 / 1000), payload,
            CASE WHEN is_full THEN 'failed' ELSE 'pending' END, is_full,
-           CASE WHEN is_full THEN $10 END, CASE WHEN is_full THEN to_timestamp($2::float8 / 1000) END
+           CASE WHEN is_full THEN $3 END, CASE WHEN is_full THEN to_timestamp($2::float8 / 1000) END
       FROM new
     ON CONFLICT DO NOTHING
     RETURNING webhook_id, sequence, id, user_id, status
@@ -64,21 +74,8 @@ export async function insertMessages(
 ): Promise<void> {
   for (let from = 0; from < messages.length; from += ROWS_AT_ONCE) {
     const some = messages.slice(from, from + ROWS_AT_ONCE);
-    const webhookIds = some.map(({ webhookId }) => webhookId);
-    const tenantNos = some.map(({ tenantNo }) => tenantNo);
-    await client.query(KNOW_WEBHOOKS, [webhookIds, tenantNos]);
-    await client.query(INSERT, [
-      epochDay(nowMs),
-      nowMs,
-      some.map(({ id }) => id),
-      webhookIds,
-      tenantNos,
-      some.map(({ type }) => type),
-      some.map(({ userId }) => userId && storableText(userId)),
-      some.map(({ atMs }) => atMs),
-      some.map(({ payload }) => storableText(payload)),
-      TOO_MANY_WAIT,
-    ]);
+    await client.query(KNOW_WEBHOOKS, KNOWN.arrays(some));
+    await client.query(INSERT, [epochDay(nowMs), nowMs, TOO_MANY_WAIT, ...SENT.arrays(some)]);
   }
 }
 

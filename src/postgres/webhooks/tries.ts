@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from 'pg';
-import { storableJson } from '../storable-json.ts';
+import { columns } from '../columns.ts';
 import { transaction } from '../transaction.ts';
 import { type SigningSecrets, signingSecrets } from './secrets.ts';
 
@@ -259,10 +259,19 @@ export interface ServerHealth {
 const SETTINGS =
   'SET LOCAL synchronous_commit = off; SET LOCAL enable_hashjoin = off; SET LOCAL enable_mergejoin = off; SET LOCAL enable_seqscan = off';
 
+const TRIED = columns<Omit<RecordedTry, 'logged'> & { logged: string | null }>({
+  webhookId: 'uuid',
+  sequence: 'bigint',
+  day: 'int',
+  id: 'uuid',
+  logged: 'jsonb',
+  delivered: 'boolean',
+  dueMs: 'float8',
+});
+
 const RECORD = `
   WITH tried AS MATERIALIZED (
-    SELECT * FROM unnest($1::uuid[], $2::bigint[], $3::int[], $4::uuid[], $5::jsonb[], $6::boolean[], $7::float8[])
-      AS tried (webhook_id, sequence, day, id, logged, delivered, due_ms)
+    SELECT * FROM ${TRIED.unnest('tried', 2)}
   ), done AS (
     DELETE FROM webhook_queue AS queued USING tried
      WHERE queued.webhook_id = tried.webhook_id AND queued.sequence = tried.sequence AND tried.due_ms IS NULL
@@ -280,14 +289,21 @@ const RECORD = `
      SET tries = message.tries || coalesce(logged, '[]'),
          status = CASE WHEN was_queued THEN outcome.status ELSE message.status END,
          failed = CASE WHEN was_queued THEN outcome.status = 'failed' ELSE failed END,
-         finished = CASE WHEN NOT was_queued THEN finished WHEN due_ms IS NULL THEN to_timestamp($8::float8 / 1000) END
+         finished = CASE WHEN NOT was_queued THEN finished WHEN due_ms IS NULL THEN to_timestamp($1::float8 / 1000) END
     FROM outcome WHERE message.id = outcome.id AND message.day = outcome.day`;
+
+const HEALTH = columns<ServerHealth>({
+  webhookId: 'uuid',
+  failures: 'int',
+  failingSinceMs: ['float8', 'since_ms'],
+  openMs: 'float8',
+});
 
 const NOTE_HEALTH = `
   UPDATE webhook_state AS state
      SET failures = health.failures, failing_since = to_timestamp(since_ms / 1000),
          open_until = CASE WHEN open_ms > 0 THEN clock_timestamp() + make_interval(secs => open_ms / 1000) END
-    FROM unnest($1::uuid[], $2::int[], $3::float8[], $4::float8[]) AS health (webhook_id, failures, since_ms, open_ms)
+    FROM ${HEALTH.unnest('health')}
    WHERE state.webhook_id = health.webhook_id`;
 
 /**
@@ -303,25 +319,8 @@ export function recordTries(
 ): Promise<void> {
   return transaction(pool, async (client) => {
     await client.query(SETTINGS);
-    if (tries.length > 0) {
-      await client.query(RECORD, [
-        tries.map(({ webhookId }) => webhookId),
-        tries.map(({ sequence }) => sequence),
-        tries.map(({ day }) => day),
-        tries.map(({ id }) => id),
-        tries.map(({ logged }) => logged && storableJson(JSON.stringify([logged]))),
-        tries.map(({ delivered }) => delivered),
-        tries.map(({ dueMs }) => dueMs),
-        nowMs,
-      ]);
-    }
-    if (health.length > 0) {
-      await client.query(NOTE_HEALTH, [
-        health.map(({ webhookId }) => webhookId),
-        health.map(({ failures }) => failures),
-        health.map(({ failingSinceMs }) => failingSinceMs),
-        health.map(({ openMs }) => openMs),
-      ]);
-    }
+    const tried = tries.map((row) => ({ ...row, logged: row.logged && JSON.stringify([row.logged]) }));
+    if (tries.length > 0) await client.query(RECORD, [nowMs, ...TRIED.arrays(tried)]);
+    if (health.length > 0) await client.query(NOTE_HEALTH, HEALTH.arrays(health));
   });
 }

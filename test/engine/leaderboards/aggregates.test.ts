@@ -5,7 +5,7 @@ import { FixedClock } from '../../../src/clock.ts';
 import type { Configuration } from '../../../src/domain/configuration.ts';
 import { dayOf } from '../../../src/domain/periods.ts';
 import { rebuildServers } from '../../../src/engine/availability/accept.ts';
-import { readPlaces } from '../../../src/engine/live/live-listener.ts';
+import { readPlaces } from '../../../src/engine/live/stream-listener.ts';
 import { loadCatalog } from '../../../src/postgres/catalog.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { emptyRedis } from '../../stack/all-servers.ts';

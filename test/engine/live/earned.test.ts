@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
 import { compileCatalog } from '../../../src/catalog/compiled-catalog.ts';
-import { earnedOn } from '../../../src/engine/live/live-notifications.ts';
+import { earnedOn } from '../../../src/engine/live/tenant-entries.ts';
 import type { HappenedRecord } from '../../../src/packed/record.ts';
 import { KIND, RECORD, SETTLED } from '../../../src/packed/record-fields.ts';
 import { FREQUENCY } from '../../../src/packed/user-fields.ts';

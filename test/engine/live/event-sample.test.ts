@@ -1,7 +1,7 @@
 import { expect, test } from 'vitest';
 import { compileCatalog } from '../../../src/catalog/compiled-catalog.ts';
-import { EventSample, SAMPLED_A_SECOND } from '../../../src/engine/live/feed-listeners.ts';
-import type { LiveGrant } from '../../../src/engine/live/grants.ts';
+import { EventSample, SAMPLED_A_SECOND } from '../../../src/engine/live/tenant-listeners.ts';
+import type { LiveGrant } from '../../../src/engine/live/stream-grants.ts';
 import { KIND, RECORD } from '../../../src/packed/record-fields.ts';
 import { CatalogBuilder } from '../catalog-builder.ts';
 

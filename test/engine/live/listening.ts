@@ -1,7 +1,7 @@
 import { createSecretKey } from 'node:crypto';
-import { LiveListener } from '../../../src/engine/live/live-listener.ts';
-import type { LiveMessage } from '../../../src/engine/live/live-sink.ts';
-import { MessageIds, type ParsedId } from '../../../src/engine/live/message-id.ts';
+import { LiveListener } from '../../../src/engine/live/stream-listener.ts';
+import type { LiveMessage } from '../../../src/engine/live/stream-sink.ts';
+import { MessageIds, type ParsedId } from '../../../src/engine/live/stream-message-id.ts';
 
 export const IDS = new MessageIds(createSecretKey(Buffer.alloc(32, 7)));
 

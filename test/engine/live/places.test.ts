@@ -1,6 +1,6 @@
 import { expect, test, vi } from 'vitest';
 import type { Leaderboard } from '../../../src/domain/catalog.ts';
-import { readPlaces } from '../../../src/engine/live/live-listener.ts';
+import { readPlaces } from '../../../src/engine/live/stream-listener.ts';
 import { boardKey } from '../../../src/redis/keys.ts';
 import { connectedRedis } from '../../stack/connected-redis.ts';
 import { onlyPart } from '../../stack/only-part.ts';

@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
-import type { LiveListener } from '../../../src/engine/live/live-listener.ts';
-import type { LiveMessage } from '../../../src/engine/live/live-sink.ts';
+import type { LiveListener } from '../../../src/engine/live/stream-listener.ts';
+import type { LiveMessage } from '../../../src/engine/live/stream-sink.ts';
 import { ShardTail } from '../../../src/engine/live/shard-tail.ts';
 import { TenantFeed } from '../../../src/engine/live/tenant-feed.ts';
 import { systemClock } from '../../../src/clock.ts';

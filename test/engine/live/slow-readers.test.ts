@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { SlowReaders } from '../../../src/engine/live/live-sink.ts';
+import { SlowReaders } from '../../../src/engine/live/stream-sink.ts';
 
 const MIB = 1_048_576;
 

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
-import { CatchUpTurns } from '../../../src/engine/live/catch-up.ts';
+import { CatchUpTurns } from '../../../src/engine/live/shard-catch-up.ts';
 import { Gate } from '../../http/server-fixture.ts';
 
 test('streams of one user catch up one after another, and nobody else waits for them', async () => {

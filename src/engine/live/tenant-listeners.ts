@@ -7,10 +7,17 @@ import { RECORD } from '../../packed/record-fields.ts';
 import type { HappenedRecord } from '../../packed/record.ts';
 import { TOTAL } from '../../packed/user-fields.ts';
 import { type LiveListeners, MOST_LISTENING_USERS } from '../../redis/live-streams.ts';
-import { boardChanged, type BoardSources, comparePlaces, moved, rankMoves, ranksChanged } from './board-report.ts';
-import type { LiveGrant } from './grants.ts';
-import type { LiveListener, Unsent } from './live-listener.ts';
-import type { ChangedGroup, PendingBoards } from './pending-boards.ts';
+import {
+  boardChanged,
+  type BoardSources,
+  comparePlaces,
+  moved,
+  rankMoves,
+  ranksChanged,
+} from './tenant-board-reports.ts';
+import type { LiveGrant } from './stream-grants.ts';
+import type { LiveListener, Unsent } from './stream-listener.ts';
+import type { ChangedGroup, PendingBoards } from './tenant-boards.ts';
 import { addTo } from '../../grouped.ts';
 
 /** The listeners of a feed, and the leaderboards that they follow. */

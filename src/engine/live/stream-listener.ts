@@ -12,11 +12,11 @@ import { tenantParts, userPart } from '../../redis/parts.ts';
 import { hasReached, type LiveListeners, type LivePosition } from '../../redis/live-streams.ts';
 import { comparePositions } from '../../redis/outbox.ts';
 import { LiveStandings } from '../leaderboards/live-standings.ts';
-import { isFor, type LiveGrant } from './grants.ts';
-import type { HeldKey } from './live-keys.ts';
-import type { ClosingReason, LiveMessage, LiveSink } from './live-sink.ts';
-import type { ListenerPosition, MessageIds, PartPosition, ReportedPlace } from './message-id.ts';
-import type { PendingBoards } from './pending-boards.ts';
+import { isFor, type LiveGrant } from './stream-grants.ts';
+import type { HeldKey } from './stream-keys.ts';
+import type { ClosingReason, LiveMessage, LiveSink } from './stream-sink.ts';
+import type { ListenerPosition, MessageIds, PartPosition, ReportedPlace } from './stream-message-id.ts';
+import type { PendingBoards } from './tenant-boards.ts';
 import { connectionOf } from '../../redis/endpoints.ts';
 import { scoreIn } from '../../rules/leaderboards.ts';
 

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest';
-import { type HeldPlace, movedIn, type ReadPosition } from '../../../src/engine/live/live-listener.ts';
+import { type HeldPlace, movedIn, type ReadPosition } from '../../../src/engine/live/stream-listener.ts';
 import { listening, read } from './listening.ts';
 
 const PART = { outbox: '50-3', announced: '7-1', within: null, boards: '40-0' };

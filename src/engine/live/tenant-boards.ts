@@ -1,4 +1,4 @@
-import type { BoardMove } from './live-notifications.ts';
+import type { BoardMove } from './tenant-entries.ts';
 import type { BoardPlace } from '../../domain/notifications/notification.ts';
 
 /** A changed group of a board's run, and the users who moved in it. */

@@ -1,3 +1,13 @@
+/**
+ * Live streams: tickets, limits and the streams of this process. The way of a message through this folder:
+ *
+ * 1. `shard-tails` follows the shards that somebody listens to; `shard-tail` reads one after each signal, and `shard-catch-up` reads
+ *    what a resumed stream missed.
+ * 2. `tenant-feed` takes what a tail read of a tenant; `tenant-entries` turns an outbox entry into notifications,
+ *    `tenant-boards` collects changed leaderboards for `tenant-board-reports`, and `tenant-listeners` knows who wants what.
+ * 3. `stream-listener` filters and sends; `stream-grants` says what a stream may see, `stream-keys` until when,
+ *    `stream-message-id` where it is, and `stream-sink` is its connection.
+ */
 import type { Redis } from 'ioredis';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import { type Clock, systemClock } from '../../clock.ts';
@@ -10,12 +20,12 @@ import { type Log, LogThrottle } from '../../telemetry/log.ts';
 import type { KeyRecord } from '../../postgres/access/keys.ts';
 import type { Signals } from '../../redis/signals.ts';
 import { visibleBoards } from '../find-configured.ts';
-import { holderOf, type LiveGrant, createLiveGrants, type LiveGrants, TICKET_MS } from './grants.ts';
-import { type HeldKey, createLiveKeys, type LiveKeys, type LiveTenants } from './live-keys.ts';
-import { LiveListener } from './live-listener.ts';
-import { type ClosingReason, HEARTBEAT_S, type LiveSink, SlowReaders } from './live-sink.ts';
-import type { LastId, MessageIds, ParsedId } from './message-id.ts';
-import { Tails } from './tails.ts';
+import { holderOf, type LiveGrant, createLiveGrants, type LiveGrants, TICKET_MS } from './stream-grants.ts';
+import { type HeldKey, createLiveKeys, type LiveKeys, type LiveTenants } from './stream-keys.ts';
+import { LiveListener } from './stream-listener.ts';
+import { type ClosingReason, HEARTBEAT_S, type LiveSink, SlowReaders } from './stream-sink.ts';
+import type { LastId, MessageIds, ParsedId } from './stream-message-id.ts';
+import { Tails } from './shard-tails.ts';
 
 export interface LiveLimits {
   connections: number;

@@ -10,12 +10,12 @@ import { markKey } from '../../redis/keys.ts';
 import { gapAfter, type Listened, listenLive } from '../../redis/live-streams.ts';
 import { comparePositions } from '../../redis/outbox.ts';
 import type { Signals } from '../../redis/signals.ts';
-import { type BoardSources, comparePlaces, presentState, seatedUser } from './board-report.ts';
-import { CatchUp, CatchUpFailed, CatchUpTurns, type FollowedPart, laterOf, readFrom } from './catch-up.ts';
-import { holderOf } from './grants.ts';
-import { HEARTBEAT_S } from './live-sink.ts';
-import type { LiveListener, ReadPosition } from './live-listener.ts';
-import { digestOf, type ParsedId } from './message-id.ts';
+import { type BoardSources, comparePlaces, presentState, seatedUser } from './tenant-board-reports.ts';
+import { CatchUp, CatchUpFailed, CatchUpTurns, type FollowedPart, laterOf, readFrom } from './shard-catch-up.ts';
+import { holderOf } from './stream-grants.ts';
+import { HEARTBEAT_S } from './stream-sink.ts';
+import type { LiveListener, ReadPosition } from './stream-listener.ts';
+import { digestOf, type ParsedId } from './stream-message-id.ts';
 import { REBUILT, ShardTail } from './shard-tail.ts';
 import { type FeedSources, TenantFeed } from './tenant-feed.ts';
 

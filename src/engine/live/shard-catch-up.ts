@@ -2,10 +2,10 @@ import type { Redis } from 'ioredis';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { hasReached, type LiveEntries, type LivePosition, readLive } from '../../redis/live-streams.ts';
 import { comparePositions, parseEntry, type RawEntry } from '../../redis/outbox.ts';
-import { seatedUser } from './board-report.ts';
-import { type LiveListener, movedIn, type ReadPosition } from './live-listener.ts';
-import { liveEntry } from './live-notifications.ts';
-import { type PartPosition, positionBefore } from './message-id.ts';
+import { seatedUser } from './tenant-board-reports.ts';
+import { type LiveListener, movedIn, type ReadPosition } from './stream-listener.ts';
+import { liveEntry } from './tenant-entries.ts';
+import { type PartPosition, positionBefore } from './stream-message-id.ts';
 import { announcedIn, isBefore, type LastRead, NOT_KEPT, REBUILT, tenantOf } from './shard-tail.ts';
 import type { FeedSources, ReadMove } from './tenant-feed.ts';
 

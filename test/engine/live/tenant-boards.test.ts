@@ -1,6 +1,6 @@
 import { expect, test } from 'vitest';
-import type { BoardMove } from '../../../src/engine/live/live-notifications.ts';
-import { PendingBoards } from '../../../src/engine/live/pending-boards.ts';
+import type { BoardMove } from '../../../src/engine/live/tenant-entries.ts';
+import { PendingBoards } from '../../../src/engine/live/tenant-boards.ts';
 
 const move = (userId: string, from: number, to: number, more: Partial<BoardMove> = {}): BoardMove => ({
   boardNo: 1,

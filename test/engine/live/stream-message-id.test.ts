@@ -7,7 +7,7 @@ import {
   type ParsedId,
   type PartPosition,
   positionBefore,
-} from '../../../src/engine/live/message-id.ts';
+} from '../../../src/engine/live/stream-message-id.ts';
 import { SHARDS } from '../../../src/redis/keys.ts';
 import { comparePositions } from '../../../src/redis/outbox.ts';
 import { IDS, read } from './listening.ts';

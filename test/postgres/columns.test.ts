@@ -1,16 +1,9 @@
 import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
-import { type Decimal, decimalText, toDecimal } from '../../../src/domain/decimal.ts';
-import { dateOf, isoTime } from '../../../src/domain/periods.ts';
-import {
-  bytesOf,
-  copyRows,
-  listOf,
-  numericText,
-  textsOf,
-  UnstorableValue,
-} from '../../../src/postgres/persist/row-text.ts';
-import { testDatabase, type TestDatabase } from '../database.ts';
+import { type Decimal, decimalText, toDecimal } from '../../src/domain/decimal.ts';
+import { columns } from '../../src/postgres/columns.ts';
+import { bytesOf, listOf, numericText, textsOf, UnstorableValue } from '../../src/postgres/row-text.ts';
+import { testDatabase, type TestDatabase } from './database.ts';
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -51,59 +44,59 @@ const row = fc.record({
   words: fc.option(fc.oneof(fc.string({ unit: 'grapheme', maxLength: 400 }), special)),
   id: fc.uuid(),
   // To the end of the years that have four digits.
-  at: fc.integer({ min: -60_000_000_000_000, max: 250_000_000_000_000 }),
+  atMs: fc.integer({ min: -60_000_000_000_000, max: 250_000_000_000_000 }),
   day: fc.integer({ min: -700_000, max: 2_900_000 }),
   document: fc.option(fc.dictionary(fc.string({ maxLength: 5 }), fc.integer()), { maxDepth: 1 }),
-  list: fc.option(fc.array(int, { minLength: 1, maxLength: 4 })),
+  list: fc.array(int, { maxLength: 4 }),
 });
 
 const withoutNul = (text: string | null): string | null => text?.replaceAll('\0', '\uFFFD') ?? null;
 
-test('copied rows equal the input', async () => {
+type Row = Omit<typeof row extends fc.Arbitrary<infer T> ? T : never, 'document' | 'list'> & {
+  no: number;
+  document: string | null;
+};
+
+const SCALARS = {
+  no: 'int',
+  small: 'smallint',
+  large: 'bigint',
+  exact: 'numeric',
+  words: 'text',
+  id: 'uuid',
+  atMs: ['time', 'at'],
+  day: 'day',
+  document: 'jsonb',
+} as const;
+const COPIED = columns<Row & { list: readonly number[] }>({ ...SCALARS, list: 'int[]' });
+const INSERTED = columns<Row>(SCALARS);
+
+test('copied and inserted rows equal the input', async () => {
   await fc.assert(
     fc.asyncProperty(fc.array(row, { minLength: 1, maxLength: 30 }), async (rows) => {
-      const json = (document: object | null): string | null =>
-        document && JSON.stringify(document).replaceAll('\\u0000', '');
+      const json = (document: object | null): string | null => document && JSON.stringify(document);
+      const stored = rows.map((each, no) => ({ ...each, no, document: json(each.document) }));
       const client = await database.pool.connect();
       try {
         await client.query('TRUNCATE copied');
-        await copyRows(
-          client,
-          'COPY copied FROM STDIN',
-          rows,
-          ({ small, large, exact, words, id, at, day, document, list }, no) => [
-            no,
-            small,
-            large,
-            numericText(exact),
-            words,
-            id.replaceAll('-', ''),
-            isoTime(at),
-            dateOf(day),
-            json(document),
-            list && listOf(list),
-          ],
-        );
+        await COPIED.copyInto(client, 'copied', stored);
+        const negative = stored.map((each) => ({ ...each, no: -1 - each.no }));
+        await client.query(INSERTED.insertInto('copied', ['list']), [null, ...INSERTED.arrays(negative)]);
       } finally {
         client.release();
       }
-      const found = await database.pool.query(
-        `SELECT small, large, exact::text, words, id::text, (extract(epoch FROM at) * 1000)::bigint AS at,
-                day - DATE '1970-01-01' AS day, document, list FROM copied ORDER BY no`,
-      );
-      expect(found.rows).toEqual(
-        rows.map(({ small, large, exact, words, id, at, day, document, list }) => ({
-          small,
-          large,
-          exact: decimalText(exact),
-          words: withoutNul(words),
-          id,
-          at,
-          day,
-          document: JSON.parse(json(document) ?? 'null'),
-          list,
-        })),
-      );
+      const found = await database.pool.query(`SELECT ${INSERTED.selected}, list FROM copied ORDER BY no < 0, abs(no)`);
+      const expected = stored.map(({ exact, words, id, document, ...each }) => ({
+        ...each,
+        exact: decimalText(exact),
+        words: withoutNul(words),
+        id: id.replaceAll('-', ''),
+        document: JSON.parse(document?.replaceAll('\\u0000', '\uFFFD') ?? 'null'),
+      }));
+      expect(found.rows).toEqual([
+        ...expected.map((each) => ({ ...each, list: each.list.length === 0 ? null : each.list })),
+        ...expected.map((each) => ({ ...each, no: -1 - each.no, list: null })),
+      ]);
     }),
     { numRuns: 40 },
   );
@@ -130,12 +123,15 @@ test('refuses NaN, which Postgres would store', () => {
   expect(() => numericText({ whole: Number.NaN, micros: 0 })).toThrow(UnstorableValue);
 });
 
+const WORDED = columns<{ words: string | null; no: number }>({ words: 'text', no: 'int' });
+
 test('a row may begin with an empty text, and no rows are no statement', async () => {
   await database.pool.query('CREATE TABLE worded (words text, no int)');
   const client = await database.pool.connect();
   try {
-    await copyRows(client, 'COPY worded FROM STDIN', ['', 'a', null], (words, no) => [words, no]);
-    await copyRows(client, 'COPY nothing FROM STDIN', [], () => []);
+    const rows = ['', 'a', null].map((words, no) => ({ words, no }));
+    await WORDED.copyInto(client, 'worded', rows);
+    await WORDED.copyInto(client, 'nothing', []);
   } finally {
     client.release();
   }

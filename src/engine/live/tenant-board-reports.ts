@@ -23,9 +23,9 @@ import {
   type SeatedUser,
   seatOf,
   type Unsent,
-} from './live-listener.ts';
-import { type BoardMove, rankOf } from './live-notifications.ts';
-import type { ChangedGroup } from './pending-boards.ts';
+} from './stream-listener.ts';
+import { type BoardMove, rankOf } from './tenant-entries.ts';
+import type { ChangedGroup } from './tenant-boards.ts';
 import { scoreIn } from '../../rules/leaderboards.ts';
 import { addTo } from '../../grouped.ts';
 

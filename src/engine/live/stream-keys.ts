@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import { type Clock, systemClock } from '../../clock.ts';
 import type { KeyRecord } from '../../postgres/access/keys.ts';
-import type { LiveGrant } from './grants.ts';
+import type { LiveGrant } from './stream-grants.ts';
 
 export interface HeldKey {
   /** Distinguishes it from a key with the same prefix and another secret, user or scope. */
