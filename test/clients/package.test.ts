@@ -67,9 +67,10 @@ describe('size', () => {
   });
 
   test('the React hooks add at most 3 KB', async () => {
-    const code = await bundled(`export * from 'laurel-client/react';`);
-    const bytes = gzipSync(code, { level: 9 }).length;
-    console.log(`The hooks have ${code.length} bytes, ${bytes} compressed.`);
+    const sizeOf = async (code: string): Promise<number> => gzipSync(await bundled(code), { level: 9 }).length;
+    const client = `export * from 'laurel-client';`;
+    const bytes = (await sizeOf(`${client} export * from 'laurel-client/react';`)) - (await sizeOf(client));
+    console.log(`The hooks add ${bytes} bytes, compressed.`);
     expect(bytes).toBeLessThanOrEqual(3_072);
   });
 

@@ -92,14 +92,27 @@ test('on a server, hooks read nothing and show what they are given', async () =>
     const Page = () => {
       useLiveMessage('streak.lost', () => undefined);
       const { data, status } = useStreak({ initial: { length: 3 } });
-      return [usePoints('xp').status, status, data.length].join();
+      // As a server's JSON says that there is nothing yet.
+      return [usePoints('xp', { initial: null }).status, status, data.length].join();
     };
     console.log(renderToString(createElement(LaurelProvider, { laurel }, createElement(Page))));
+    const mistakes = [createElement(Page), createElement(LaurelProvider, {}), createElement(LaurelProvider, { laurel: { url: '/', key: 'key' } })];
+    for (const mistake of mistakes)
+      try {
+        renderToString(mistake);
+      } catch ({ code, message }) {
+        console.log(code, message);
+      }
   `,
   );
   // It ends by itself: no timer and no stream keeps it alive.
   const { stdout, stderr } = await run(process.execPath, [join(folder, 'server.mjs')]);
-  expect({ stdout, stderr }).toEqual({ stdout: 'loading,ready,3\n', stderr: '' });
+  const shown = [
+    'loading,ready,3',
+    'invalid_call There is no LaurelProvider above this component.',
+    ...Array(2).fill('invalid_call LaurelProvider: `laurel` must be a client, made by createLaurel.'),
+  ];
+  expect({ stdout, stderr }).toEqual({ stdout: shown.map((line) => `${line}\n`).join(''), stderr: '' });
 });
 
 /** Components by name; \`show\` mounts some of them. */
@@ -228,6 +241,62 @@ describe.skipIf(!hasBrowser)('in a browser', () => {
 
     await show('hal', []);
     await expect.poll(open).toBe(0);
+    expect(errors).toEqual([]);
+    await context.close();
+  });
+
+  test('a client for each render causes a warning; refresh works in lists of dependencies', async () => {
+    const source = `
+      import { createLaurel } from 'laurel-client';
+      import { LaurelProvider, useStreak } from 'laurel-client/react';
+      import { useEffect, useReducer } from 'react';
+      import { createRoot } from 'react-dom/client';
+      globalThis.requests = 0;
+      const fetch = async () => {
+        requests += 1;
+        return new Response('{"error":"no user","code":"not_found"}', { status: 404 });
+      };
+      const client = () => createLaurel({ url: 'http://laurel.test', key: 'key', user: 'ada', fetch });
+      const constant = client();
+      const Streak = () => {
+        const { status, refresh } = useStreak();
+        useEffect(() => void refresh(), [refresh]);
+        return <p id="streak">{status}</p>;
+      };
+      const App = () => {
+        const [renders, again] = useReducer((count) => count + 1, 1);
+        Object.assign(globalThis, { again });
+        return <>
+          <p id="renders">{renders}</p>
+          <LaurelProvider live={false} laurel={renders > 3 ? client() : constant}><Streak /></LaurelProvider>
+        </>;
+      };
+      createRoot(document.getElementById('app')).render(<App />);
+    `;
+    await writeFile(join(folder, 'mistakes.jsx'), source);
+    const url = await serve(await bundled('mistakes.jsx'), { name: '' });
+    const { context, page, errors } = await watchedPage(browser, url);
+    const warnings: string[] = [];
+    page.on('console', (message) => {
+      if (message.type() === 'warning') warnings.push(message.text());
+    });
+    const rendersAgain = async (times: number): Promise<void> => {
+      await page.evaluate('again()');
+      await page.locator('#renders', { hasText: new RegExp(`^${times}$`) }).waitFor();
+    };
+    await page.goto(url);
+    await page.locator('#streak', { hasText: /^failed$/ }).waitFor();
+    await rendersAgain(2);
+    await rendersAgain(3);
+    // The hook and the effect share a read.
+    expect(await page.evaluate('requests')).toBe(1);
+    expect(warnings).toEqual([]);
+    await rendersAgain(4);
+    await rendersAgain(5);
+    await expect.poll(() => warnings).toEqual([expect.stringContaining('Call createLaurel outside of components')]);
+    await rendersAgain(6);
+    await page.locator('#streak', { hasText: /^failed$/ }).waitFor();
+    expect(warnings.length).toBe(1);
     expect(errors).toEqual([]);
     await context.close();
   });

@@ -10,7 +10,7 @@ import {
   useSyncExternalStore,
   type ReactNode,
 } from 'react';
-import { LaurelError } from '../src/errors.ts';
+import { invalidCall, warn } from '../src/errors.ts';
 import type { Laurel } from '../src/laurel.ts';
 import type { LiveMessages } from '../src/live.ts';
 import type { LeaderboardPage, Streak, User, UserPoints } from '../src/generated.ts';
@@ -27,16 +27,37 @@ export interface LaurelProviderProps {
   children?: ReactNode;
 }
 
+/** So many clients of one user after another are a mistake: each is made by a render. */
+const MOST_CLIENTS = 3;
+
+/** Warns about clients that are made by a render. */
+function useFewClients({ laurel }: Store): void {
+  const seen = useRef({ laurel, clients: 1 });
+  useEffect(() => {
+    const { current } = seen;
+    if (current.laurel === laurel) return;
+    const clients = current.laurel.userId === laurel.userId ? current.clients + 1 : 1;
+    seen.current = { laurel, clients };
+    if (clients === MOST_CLIENTS)
+      warn(
+        'LaurelProvider gets one client after another, and each reads everything again. Call createLaurel outside of components, or in useState or useMemo.',
+      );
+  }, [laurel]);
+}
+
 /** Gives the hooks below it one client and one live stream, which is open while a hook is mounted. */
 export function LaurelProvider({ laurel, live, children }: LaurelProviderProps) {
+  if (typeof (laurel as Partial<Laurel> | null | undefined)?.live !== 'function')
+    throw invalidCall('LaurelProvider: `laurel` must be a client, made by createLaurel.');
   const [store, setStore] = useState(() => createStore(laurel, live));
   if (store.laurel !== laurel) setStore(createStore(laurel, live));
+  useFewClients(store);
   return <Context.Provider value={store}>{children}</Context.Provider>;
 }
 
 function useStore(): Store {
   const store = useContext(Context);
-  if (store === null) throw new LaurelError('invalid_call', 'There is no LaurelProvider above this component.');
+  if (store === null) throw invalidCall('There is no LaurelProvider above this component.');
   return store;
 }
 
@@ -45,13 +66,13 @@ export type Loaded<T> = Reading<T> & { refresh: () => Promise<void> };
 
 /** Options of each hook. */
 export interface HookOptions<T> {
-  /** Shown until the first answer, for example read on the server that renders the page. */
-  initial?: T | undefined;
+  /** Shown until the first answer, for example read on the server that renders the page; `null` if there is nothing. */
+  initial?: T | null | undefined;
 }
 
 const loading = (): Reading<never> => LOADING;
 
-function useResource<T extends ResourceData>(resource: Resource, initial: T | undefined): Loaded<T> {
+function useResource<T extends ResourceData>(resource: Resource, given: T | null | undefined): Loaded<T> {
   const store = useStore();
   const id = JSON.stringify(resource);
   const reading = useSyncExternalStore(
@@ -59,12 +80,14 @@ function useResource<T extends ResourceData>(resource: Resource, initial: T | un
     useCallback(() => store.readingOf(id) as Reading<T>, [store, id]),
     loading,
   );
+  // The same function until the resource changes, so it works in lists of dependencies.
+  const refresh = useCallback((): Promise<void> => store.refresh(id), [store, id]);
+  const initial = given ?? undefined;
   return useMemo(() => {
-    const refresh = (): Promise<void> => store.refresh(id);
     if (initial === undefined || reading.data !== undefined) return { ...reading, refresh };
     if (reading.status === 'failed') return { ...reading, data: initial, refresh };
     return { status: 'ready', data: initial, error: undefined, refresh };
-  }, [store, id, reading, initial]);
+  }, [refresh, reading, initial]);
 }
 
 /** The client of the provider, for calls such as `track`. */

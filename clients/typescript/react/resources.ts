@@ -1,21 +1,26 @@
 import type { Laurel } from '../src/laurel.ts';
 import type { LiveMessage } from '../src/live.ts';
+import type { CallOptions } from '../src/transport.ts';
 import type { LeaderboardPage, Streak, User, UserPoints } from '../src/generated.ts';
 
-/** Places from the top. */
-export interface TopView {
-  /** How many places. Default: 10. */
-  limit?: number;
-  /** How many places to skip. */
-  offset?: number;
+/** Which part of a leaderboard. */
+export interface BoardPart {
   /** First day of the run to show. Default: the current run. */
   run?: string;
   /** The group of a leaderboard with breakdown attributes, such as `plan:pro`. */
   userAttributes?: string | string[];
 }
 
+/** Places from the top. */
+export interface TopView extends BoardPart {
+  /** How many places. Default: 10. */
+  limit?: number;
+  /** How many places to skip. */
+  offset?: number;
+}
+
 /** A user's place with the neighbours. */
-export interface AroundView {
+export interface AroundView extends BoardPart {
   around: string;
   /** Places before the user. Default: 2. */
   above?: number;
@@ -39,28 +44,40 @@ export type Resource =
 
 export type ResourceData = User | Streak | UserPoints | LeaderboardPage;
 
-function readLeaderboard(laurel: Laurel, key: string, view: LeaderboardView): Promise<LeaderboardPage> {
+function readLeaderboard(
+  laurel: Laurel,
+  { key, view }: Resource & { kind: 'leaderboard' },
+  options: CallOptions,
+): Promise<LeaderboardPage> {
   const leaderboard = laurel.leaderboard(key);
-  if ('among' in view) return leaderboard.among(view.among);
-  if (!('around' in view)) return leaderboard.get(view);
+  if ('among' in view) return leaderboard.among(view.among, options);
+  if (!('around' in view)) return leaderboard.get({ ...view, ...options });
   const { around, ...places } = view;
-  return leaderboard.around(around, places);
+  return leaderboard.around(around, { ...places, ...options });
 }
 
 /** Reads a resource of the client's user. Rejects like the client's calls. */
-export async function readResource(laurel: Laurel, resource: Resource): Promise<ResourceData> {
+export async function readResource(
+  laurel: Laurel,
+  resource: Resource,
+  options: CallOptions = {},
+): Promise<ResourceData> {
   switch (resource.kind) {
     case 'user':
-      return laurel.user().get();
-    case 'streak':
-      return laurel.user().streak(resource.historyPeriods ? { historyPeriods: resource.historyPeriods } : {});
-    case 'points':
+      return laurel.user().get(options);
+    case 'streak': {
+      const { historyPeriods } = resource;
+      return laurel.user().streak({ ...(historyPeriods && { historyPeriods }), ...options });
+    }
+    case 'points': {
+      const { awards, key } = resource;
       return laurel
         .user()
-        .points(resource.key)
-        .get(resource.awards ? { awards: resource.awards } : {});
+        .points(key)
+        .get({ ...(awards && { awards }), ...options });
+    }
     case 'leaderboard':
-      return readLeaderboard(laurel, resource.key, resource.view);
+      return readLeaderboard(laurel, resource, options);
   }
 }
 
@@ -83,12 +100,17 @@ function reported(message: LiveMessage, view: LeaderboardView): LeaderboardPage 
 /** Returned by `changeOf` if the resource must be read again. */
 export const STALE = Symbol('stale');
 
-/** What a message changes of a resource: its new data, `STALE`, or undefined if the message is about something else. */
+/**
+ * What a message changes of a resource: its new data, `STALE`, or undefined if the message is about something else. `code`: that of
+ * the error of the last read.
+ */
 export function changeOf(
   resource: Resource,
-  data: ResourceData | undefined,
+  { data, code }: { data: ResourceData | undefined; code: string | undefined },
   message: LiveMessage,
 ): ResourceData | typeof STALE | undefined {
+  // Nobody knew the user before.
+  if (code === 'not_found' && resource.kind !== 'leaderboard' && 'user' in message) return STALE;
   switch (resource.kind) {
     case 'user': {
       if (!('user' in message)) return undefined;

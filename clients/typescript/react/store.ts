@@ -1,7 +1,8 @@
-import { LaurelError } from '../src/errors.ts';
+import { LaurelError, warnUnlessTransient } from '../src/errors.ts';
 import type { Laurel } from '../src/laurel.ts';
 import { backoffMs } from '../src/transport.ts';
-import type { Live, LiveMessage, LiveMessages, LiveOptions } from '../src/live.ts';
+import { callListener, type Live, type LiveMessage, type LiveMessages, type LiveOptions } from '../src/live.ts';
+import { onWake } from '../src/wake.ts';
 import { changeOf, readResource, STALE, type Resource, type ResourceData } from './resources.ts';
 
 export type Reading<T> =
@@ -30,6 +31,8 @@ interface Entry {
   timer: ReturnType<typeof setTimeout> | undefined;
   /** When the timer ends. */
   dueMs: number;
+  /** Aborted when no component shows the resource any longer. */
+  ending: AbortController;
 }
 
 /** Messages cause at most one read of a resource in this time. */
@@ -53,6 +56,7 @@ const newEntry = (id: string): Entry => ({
   failures: 0,
   timer: undefined,
   dueMs: 0,
+  ending: new AbortController(),
 });
 
 /**
@@ -68,6 +72,9 @@ export function createStore(laurel: Laurel, stream: StreamOptions | false = {}) 
   let connected: string[] = [];
   let syncTimer: ReturnType<typeof setTimeout> | undefined;
   let dayTimer: ReturnType<typeof setTimeout> | undefined;
+  /** When the day timer ends, by the clock that goes on while the machine sleeps. */
+  let dayDueMs = 0;
+  let stopWaking: (() => void) | undefined;
 
   function set(entry: Entry, reading: Reading<ResourceData>): void {
     const isSame = JSON.stringify(reading.data) === JSON.stringify(entry.reading.data);
@@ -80,9 +87,11 @@ export function createStore(laurel: Laurel, stream: StreamOptions | false = {}) 
   async function readOnce(entry: Entry): Promise<void> {
     entry.begunMs = performance.now();
     try {
-      set(entry, { status: 'ready', data: await readResource(laurel, entry.resource), error: undefined });
+      const data = await readResource(laurel, entry.resource, { signal: entry.ending.signal });
+      set(entry, { status: 'ready', data, error: undefined });
       entry.failures = 0;
     } catch (thrown) {
+      if (entry.ending.signal.aborted) return;
       const error = toError(thrown);
       set(entry, { status: 'failed', data: entry.reading.data, error });
       if (error.isTransient && entry.listeners.size > 0) {
@@ -127,12 +136,29 @@ export function createStore(laurel: Laurel, stream: StreamOptions | false = {}) 
       connected = followed;
     }
     for (const entry of entries.values()) {
-      const change = changeOf(entry.resource, entry.reading.data, message);
+      const { data, error } = entry.reading;
+      const change = changeOf(entry.resource, { data, code: error?.code }, message);
       if (change === STALE) readSoon(entry);
       else if (change !== undefined) set(entry, { status: 'ready', data: change, error: undefined });
     }
     for (const [type, listener] of messageListeners)
-      if (type === message.type || type === '*') (listener as (message: LiveMessage) => void)(message);
+      if (type === message.type || type === '*') callListener(listener, message);
+  }
+
+  /** A stream is refused for good while one of its leaderboards does not exist any longer: reading them tells which. */
+  function onStreamError(error: unknown): void {
+    if (stream !== false) (stream.onError ?? warnUnlessTransient)(error);
+    if (toError(error).isTransient) return;
+    connected = [];
+    for (const entry of entries.values()) if (entry.resource.kind === 'leaderboard') readSoon(entry);
+  }
+
+  /** The browser is online again, or shows the page again. */
+  function wake(): void {
+    for (const entry of entries.values()) if (entry.reading.error?.isTransient) readAfter(entry, 0);
+    if (Date.now() < dayDueMs) return;
+    clearTimeout(dayTimer);
+    startDay();
   }
 
   /** Keys of the shown leaderboards, except those that cannot be read. */
@@ -144,15 +170,15 @@ export function createStore(laurel: Laurel, stream: StreamOptions | false = {}) 
   };
 
   /** A day of the user may have begun: that is at a quarter of an hour, and no message says so. */
-  function readStreaks(): void {
-    const spreadMs = Math.random() * 10_000;
-    dayTimer = setTimeout(
-      () => {
-        for (const entry of entries.values()) if (entry.resource.kind === 'streak') readSoon(entry);
-        readStreaks();
-      },
-      QUARTER_HOUR_MS - (Date.now() % QUARTER_HOUR_MS) + spreadMs,
-    );
+  function awaitDay(): void {
+    const waitMs = QUARTER_HOUR_MS - (Date.now() % QUARTER_HOUR_MS) + Math.random() * 10_000;
+    dayDueMs = Date.now() + waitMs;
+    dayTimer = setTimeout(startDay, waitMs);
+  }
+
+  function startDay(): void {
+    for (const entry of entries.values()) if (entry.resource.kind === 'streak') readSoon(entry);
+    awaitDay();
   }
 
   function close(): void {
@@ -161,21 +187,25 @@ export function createStore(laurel: Laurel, stream: StreamOptions | false = {}) 
     connected = [];
     clearTimeout(dayTimer);
     dayTimer = undefined;
+    stopWaking?.();
+    stopWaking = undefined;
   }
 
   /** Forgets what no component shows, and makes the stream one for the rest. */
   function sync(): void {
     syncTimer = undefined;
-    for (const [id, { listeners, timer }] of entries) {
+    for (const [id, { listeners, timer, ending }] of entries) {
       if (listeners.size > 0) continue;
       clearTimeout(timer);
+      ending.abort();
       entries.delete(id);
     }
     if (entries.size === 0 && messageListeners.size === 0) {
       close();
       return;
     }
-    if (dayTimer === undefined) readStreaks();
+    stopWaking ??= onWake(wake);
+    if (dayTimer === undefined) awaitDay();
     if (stream === false) return;
     const wanted = shownLeaderboards();
     const lacks = wanted.some((key) => !followed.includes(key));
@@ -188,7 +218,7 @@ export function createStore(laurel: Laurel, stream: StreamOptions | false = {}) 
       return;
     }
     const readAll = () => Promise.all([...entries.values()].map(read));
-    live = laurel.live({ ...stream, leaderboards: wanted, read: readAll });
+    live = laurel.live({ ...stream, leaderboards: wanted, read: readAll, onError: onStreamError });
     live.on('*', onMessage);
   }
 

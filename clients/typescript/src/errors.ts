@@ -74,3 +74,13 @@ export function warn(...about: unknown[]): void {
 export function warnUnlessTransient(error: unknown): void {
   if (!(error instanceof LaurelError && error.isTransient)) warn(error);
 }
+
+/** Reports what a listener of the app throws as uncaught, so that it ends nothing of the client. */
+export function reportThrown(error: unknown): void {
+  const { reportError } = globalThis as { reportError?: (error: unknown) => void };
+  if (reportError !== undefined) reportError(error);
+  else
+    queueMicrotask(() => {
+      throw error;
+    });
+}

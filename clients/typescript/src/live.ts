@@ -1,6 +1,7 @@
-import { LaurelError, warnUnlessTransient } from './errors.ts';
+import { LaurelError, reportThrown, warnUnlessTransient } from './errors.ts';
 import type { LiveTicket, LiveTicketRequest, Messages } from './generated.ts';
 import { backoffMs, queryText, sleep, type CallOptions, type Transport } from './transport.ts';
+import { onWake } from './wake.ts';
 
 /** The first message of a connection. */
 export interface LiveReady {
@@ -61,6 +62,10 @@ export interface LiveOptions {
 
 /** Without a sign of life for so long, a connection counts as broken. Laurel sends one every 25 seconds. */
 const SILENCE_MS = 60_000;
+/** A page that comes back checks after a shorter silence: its timers may have stood still. */
+const SILENCE_AT_WAKE_MS = 30_000;
+/** How long a connection may take to close: a dead one does not answer. */
+const CLOSING_MS = 1_000;
 const LONGEST_WAIT_MS = 30_000;
 /** Messages that an iterator may leave unread. */
 const MOST_UNREAD = 10_000;
@@ -86,7 +91,11 @@ interface Connection {
 function overWebSocket({ url, signal, onMessage, onAlive }: Connection): Promise<void> {
   return new Promise((resolve, reject) => {
     const socket = new WebSocket(url.replace(/^http/, 'ws'));
-    const close = (): void => socket.close();
+    let timer: ReturnType<typeof setTimeout> | undefined;
+    const close = (): void => {
+      socket.close();
+      timer = setTimeout(resolve, CLOSING_MS);
+    };
     signal.addEventListener('abort', close, { once: true });
     let isOpen = false;
     socket.onopen = () => {
@@ -99,6 +108,7 @@ function overWebSocket({ url, signal, onMessage, onAlive }: Connection): Promise
       onMessage(message);
     };
     socket.onclose = () => {
+      clearTimeout(timer);
       signal.removeEventListener('abort', close);
       // A browser does not say why a connection was refused.
       if (isOpen) resolve();
@@ -129,6 +139,15 @@ async function overFetch({ url, signal, fetch, onMessage, onAlive }: Connection)
   }
 }
 
+/** Calls a listener of the app. What it throws concerns neither other listeners nor the stream. */
+export function callListener(listener: (message: never) => void, message: LiveMessage): void {
+  try {
+    (listener as (message: LiveMessage) => void)(message);
+  } catch (error) {
+    reportThrown(error);
+  }
+}
+
 /** Opens a live stream, and opens it again whenever it breaks, without missing a message or reporting one twice. */
 export function createLive({ url, fetch, send }: Transport, options: LiveOptions = {}) {
   const { types, user, read, onError = warnUnlessTransient } = options;
@@ -139,30 +158,56 @@ export function createLive({ url, fetch, send }: Transport, options: LiveOptions
     ...(user && { userId: user }),
   });
   const ending = new AbortController();
-  const end = (): void => ending.abort();
-  options.signal?.addEventListener('abort', end, { once: true });
-  if (options.signal?.aborted) end();
-
+  /** Ends the waits before further attempts. */
+  let waiting = new AbortController();
+  const endWaits = (): void => {
+    const ended = waiting;
+    waiting = new AbortController();
+    ended.abort();
+  };
   const listeners = new Map<string, Set<(message: never) => void>>();
   const iterators = new Set<(message: LiveMessage | null) => void>();
   let lastId: string | undefined;
   /** Ends the current connection. */
   let disconnect: () => void = () => undefined;
+  /** Attempts in a row that failed. */
+  let failures = 0;
+  /** The connection's last sign of life, by the clock that goes on while the machine sleeps; undefined without a connection. */
+  let aliveMs: number | undefined;
   /** Whether the current connection was ended because the next one reports other leaderboards. */
   let isReplaced = false;
   /** Messages that wait for `read`. */
   let held: LiveMessage[] | null = null;
 
+  const stopWaking = onWake(() => {
+    failures = 0;
+    endWaits();
+    if (aliveMs !== undefined && Date.now() - aliveMs > SILENCE_AT_WAKE_MS) disconnect();
+  });
+  const end = (): void => {
+    stopWaking();
+    ending.abort();
+    endWaits();
+  };
+  options.signal?.addEventListener('abort', end, { once: true });
+  if (options.signal?.aborted) end();
+
+  const pause = async (attempts: number, least = 0): Promise<void> => {
+    if (ending.signal.aborted) return;
+    await sleep(backoffMs(attempts, { least, most: LONGEST_WAIT_MS }), waiting.signal).catch(() => undefined);
+  };
+
   const askTicket =
     options.ticket ??
     (async (body: LiveTicketRequest): Promise<string> => {
-      const call: CallOptions = { signal: ending.signal };
+      // The stream itself tries again, at once if the browser is online again.
+      const call: CallOptions = { signal: ending.signal, retries: 0 };
       return (await send<LiveTicket>({ method: 'POST', path: '/live/tickets', body }, call)).ticket;
     });
 
   function deliver(message: LiveMessage): void {
     for (const type of [message.type, '*'])
-      for (const listener of listeners.get(type) ?? []) (listener as (message: LiveMessage) => void)(message);
+      for (const listener of listeners.get(type) ?? []) callListener(listener, message);
     for (const push of iterators) push(message);
   }
 
@@ -178,7 +223,7 @@ export function createLive({ url, fetch, send }: Transport, options: LiveOptions
         break;
       } catch (error) {
         onError(error);
-        await sleep(backoffMs(attempts, { most: LONGEST_WAIT_MS }), ending.signal).catch(() => undefined);
+        await pause(attempts);
         if (ending.signal.aborted) return;
       }
     }
@@ -203,6 +248,7 @@ export function createLive({ url, fetch, send }: Transport, options: LiveOptions
       // The next connection sends again what comes after the end of this one.
       if (controller.signal.aborted) return;
       if (id) lastId = id;
+      aliveMs = Date.now();
       clearTimeout(timer);
       timer = setTimeout(abort, SILENCE_MS);
     };
@@ -230,18 +276,23 @@ export function createLive({ url, fetch, send }: Transport, options: LiveOptions
       };
       await (kind === 'websocket' ? overWebSocket(connection) : overFetch(connection));
       return closing;
+    } catch (error) {
+      // The error of an abort says nothing.
+      if (!controller.signal.aborted) throw error;
+      throw new LaurelError('network', 'The live stream gave no sign of life.', { cause: error });
     } finally {
+      aliveMs = undefined;
       clearTimeout(timer);
       ending.signal.removeEventListener('abort', abort);
     }
   }
 
   async function run(): Promise<void> {
-    for (let attempts = 0; !ending.signal.aborted; attempts += 1) {
+    while (!ending.signal.aborted) {
       let least = 0;
       isReplaced = false;
       try {
-        const closing = await connect(() => (attempts = 0));
+        const closing = await connect(() => (failures = 0));
         least = closing?.retryMs ?? 0;
       } catch (error) {
         if (ending.signal.aborted) break;
@@ -249,7 +300,9 @@ export function createLive({ url, fetch, send }: Transport, options: LiveOptions
         if (error instanceof LaurelError) least = error.retryAfterMs ?? 0;
       }
       if (isReplaced) continue;
-      await sleep(backoffMs(attempts, { least, most: LONGEST_WAIT_MS }), ending.signal).catch(() => undefined);
+      const wait = pause(failures, least);
+      failures += 1;
+      await wait;
     }
     for (const push of iterators) push(null);
   }

@@ -5,6 +5,7 @@ import type { Laurel } from './laurel.ts';
 import { memoryStorage, type QueuedEvent, type QueueStorage } from './queue-storage.ts';
 import { backoffMs, path, sleep } from './transport.ts';
 import { isoTime } from './user.ts';
+import { onWake } from './wake.ts';
 
 export interface QueueOptions {
   /** Default: memory, which a reload loses. */
@@ -190,14 +191,12 @@ export function createQueue(laurel: Laurel, options: QueueOptions = {}) {
     return event.idempotencyKey;
   }
 
-  const events = globalThis as { addEventListener?: EventTarget['addEventListener'] } & Partial<EventTarget>;
   const flush = async (): Promise<void> => {
     start();
     waiting.abort();
     await sending;
   };
-  const wake = (): void => void flush();
-  events.addEventListener?.('online', wake);
+  const stopWaking = onWake(() => void flush());
   // What an earlier page left.
   start();
 
@@ -228,7 +227,7 @@ export function createQueue(laurel: Laurel, options: QueueOptions = {}) {
     flush,
     /** Stops sending. What waits stays in the storage. */
     close: async (): Promise<void> => {
-      events.removeEventListener?.('online', wake);
+      stopWaking();
       closing.abort();
       waiting.abort();
       await adding;

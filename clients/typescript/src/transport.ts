@@ -98,7 +98,9 @@ export function without<T extends CallOptions>(options: T): Omit<T, keyof CallOp
 function base(name: 'url' | 'adminUrl', address: string | URL): string {
   const text = String(address);
   if (!/^https?:\/\/./i.test(text) && !(text.startsWith('/') && 'location' in globalThis))
-    throw invalidCall(`${name}: '${text}' must begin with http:// or https://.`);
+    throw invalidCall(
+      `${name}: '${text}' must begin with http:// or https://${text.startsWith('/') ? ' outside of a browser' : ''}.`,
+    );
   return text.replace(/\/+$/, '').replace(/\/v1$/, '');
 }
 
@@ -162,6 +164,9 @@ function errorOf(response: Response, text: string): LaurelError {
 /** The key. Throws `invalid_call` for anything else, such as `undefined` after a failed sign-in. */
 function checkKey(key: unknown): string {
   if (typeof key !== 'string' || key === '') throw invalidCall('key: the function returned no key.');
+  // Such as the page of a failed sign-in, or JSON with the key in it.
+  if (/^[<{["]|\s/.test(key.trim()))
+    throw invalidCall(`key: the text is no API key: it begins with ${key.trim()[0]} and has ${key.length} characters.`);
   if (/[^\x20-\x7e]/.test(key.trim())) throw invalidCall('key: an API key has only ASCII characters.');
   return key;
 }
@@ -175,8 +180,8 @@ export function createTransport(options: TransportOptions): Transport {
   const adminUrl = options.adminUrl && base('adminUrl', options.adminUrl);
   if (typeof key === 'string') checkKey(key);
   const fetch = options.fetch ?? globalThis.fetch.bind(globalThis);
-  /** The key, or the running call that gets it, which simultaneous requests share. */
-  let cachedKey: Promise<string> | undefined;
+  /** The key, or the running call that gets it, which simultaneous requests share: `waiting` is their number. */
+  let cachedKey: { text: Promise<string>; waiting: number } | undefined;
   const getKey = async (): Promise<string> => {
     if (typeof key === 'string') return key;
     try {
@@ -188,9 +193,23 @@ export function createTransport(options: TransportOptions): Transport {
   };
 
   /** Unless another request has already got the next one. */
-  const forgetKey = (used: Promise<string>): void => {
+  const forgetKey = (used: typeof cachedKey): void => {
     if (cachedKey === used) cachedKey = undefined;
   };
+
+  /** The key, by a call that requests share. One that failed, takes too long, or that nobody waits for any longer is not kept. */
+  async function keyFor(signal: AbortSignal, isLate: () => boolean) {
+    const used = (cachedKey ??= { text: getKey(), waiting: 0 });
+    used.waiting += 1;
+    let isDone = false;
+    try {
+      void used.text.finally(() => (isDone = true)).catch(() => forgetKey(used));
+      return { keyText: await unlessAborted(used.text, signal), keyUsed: used };
+    } finally {
+      used.waiting -= 1;
+      if (!isDone && (used.waiting === 0 || isLate())) forgetKey(used);
+    }
+  }
 
   const addressOf = ({ admin, path: below, query }: Request): string => {
     if (admin && !adminUrl) throw invalidCall('adminUrl: this call needs the address of the Admin API.');
@@ -213,12 +232,7 @@ export function createTransport(options: TransportOptions): Transport {
     signal?.addEventListener('abort', abort, { once: true });
     try {
       if (signal?.aborted) throw signal.reason;
-      cachedKey ??= getKey();
-      const keyUsed = cachedKey;
-      const keyText = await unlessAborted(keyUsed, controller.signal).catch((error: unknown) => {
-        forgetKey(keyUsed);
-        throw error;
-      });
+      const { keyText, keyUsed } = await keyFor(controller.signal, () => isLate);
       const response = await fetch(address, {
         method,
         headers: {
