@@ -22,7 +22,7 @@ import { packState } from '../src/packed/pack-state.ts';
 import type { PackedStreak } from '../src/packed/state.ts';
 import { USER } from '../src/packed/user-fields.ts';
 import { createPool } from '../src/postgres/pool.ts';
-import { HISTORY_POOL } from '../src/processes/frontend-core.ts';
+import { historyPool } from '../src/processes/frontend-core.ts';
 import { treeCpu } from './cpu.ts';
 import { median } from './rows.ts';
 import { ANALYTICS_READ_MS } from './targets.ts';
@@ -226,7 +226,7 @@ try {
     "SELECT split_part(pg_read_file('postmaster.pid'), E'\\n', 1)::int AS pid",
   );
   const postmaster = rows[0]!.pid;
-  const reading = createPool(servers.databaseUrl, HISTORY_POOL);
+  const reading = createPool(servers.databaseUrl, historyPool());
   const points = new PointsReads(redis, reading, systemClock);
   for (const days of [30, 366]) await time(readsOf(reading, { compiled, points }, days), { days, postmaster });
   await reading.end();

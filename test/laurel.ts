@@ -79,6 +79,8 @@ export async function startLaurel(
     log?: Logger;
     acknowledgeMs?: number;
     clockPatienceMs?: number;
+    /** Long by default, because other tests keep Postgres busy, and tests hold locks while they do something. */
+    postgresTimeoutMs?: number;
     failedKeyLimit?: number;
     idempotencyKeysPerDay?: number;
     /** Requests per second; unlimited if absent. */
@@ -122,6 +124,7 @@ export async function startLaurel(
       clockPatienceMs: options.clockPatienceMs ?? 120_000,
       // Otherwise a read beside a busy worker answers without what was written before.
       ...(options.workers === true && { readPatience: READ_PATIENCE }),
+      postgresTimeoutMs: options.postgresTimeoutMs ?? 60_000,
       backlogLimit: options.backlogLimit ?? 100_000,
       backlogLimitBytes: options.backlogLimitBytes ?? 1_073_741_824,
       webhookAllowPrivate: options.webhookAllowPrivate ?? false,

@@ -11,6 +11,7 @@ import { UserReads } from '../engine/users/user-reads.ts';
 import type { Log } from '../telemetry/log.ts';
 import { createApplicationKeys, type ApplicationKeys } from '../postgres/access/application-keys.ts';
 import { AuditTrail, type RecordAudit } from '../postgres/access/audit.ts';
+import type { PoolOptions } from '../postgres/pool.ts';
 import { Tenants } from '../postgres/tenants.ts';
 import { BATCH_QUEUE, WakeUp } from '../redis/wake-up.ts';
 import type { ClaimsOptions } from '../engine/rewards/claims.ts';
@@ -36,6 +37,8 @@ export interface FrontendSettings extends CoreSettings, Partial<FrontendEnv> {
   clockPatienceMs?: number;
   /** See `CaughtUp`. */
   readPatience?: ReadPatience;
+  /** How long a connection and a statement may take (ms). */
+  postgresTimeoutMs?: number;
 }
 
 export interface FrontendCore extends Core {
@@ -47,7 +50,7 @@ export interface FrontendCore extends Core {
     clockPatienceMs: number | undefined;
   };
   metrics: FrontendMetrics;
-  /** For history reads; see `HISTORY_POOL`. */
+  /** For history reads; see `historyPool`. */
   historyPool: Pool;
   ids: KeyedIds;
   tenants: Tenants;
@@ -85,16 +88,16 @@ const POSTGRES_TIMEOUT_MS = 5_000;
  * very many events, the planner expects as many of every user, and would scan whole tables or spend more on parallel workers
  * and compiling than on the read.
  */
-export const HISTORY_POOL = {
+export const historyPool = (timeoutMs = POSTGRES_TIMEOUT_MS): PoolOptions => ({
   max: 6,
-  timeoutMs: POSTGRES_TIMEOUT_MS,
+  timeoutMs,
   settings: {
-    statement_timeout: `${POSTGRES_TIMEOUT_MS}`,
+    statement_timeout: `${timeoutMs}`,
     enable_seqscan: 'off',
     max_parallel_workers_per_gather: '0',
     jit: 'off',
   },
-};
+});
 
 /** The guard's connections. It may have to rebuild Redis, and some of those statements take longer than a request may wait. */
 const GUARD_POOL = { max: 4, timeoutMs: 60_000 };
@@ -103,7 +106,7 @@ export async function createFrontendCore(settings: FrontendSettings & { log: Log
   let scripts: Scripts | undefined;
   const core = await createCore(settings, {
     worker: false,
-    pool: { max: POOL_SIZE, timeoutMs: POSTGRES_TIMEOUT_MS },
+    pool: { max: POOL_SIZE, timeoutMs: settings.postgresTimeoutMs ?? POSTGRES_TIMEOUT_MS },
     guardPool: GUARD_POOL,
     acknowledged: () => scripts!.acknowledged,
   });
@@ -154,7 +157,7 @@ function createShared(core: Core, settings: FrontendSettings): Omit<FrontendCore
       liveLimits: settings.liveLimits ?? { connections: Infinity, perUser: Infinity },
     },
     metrics,
-    historyPool: core.createPool(HISTORY_POOL),
+    historyPool: core.createPool(historyPool(settings.postgresTimeoutMs)),
     tenants,
     controlShare: () => tenants.organisation().controlShare,
     backlog,

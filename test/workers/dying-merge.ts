@@ -48,8 +48,14 @@ export async function startDyingMerge({ processes, laurel: options, env }: Dying
   const rows = async (sql: string, ...values: unknown[]): Promise<unknown[]> =>
     (await laurel.pool.query(sql, values)).rows;
 
-  const merge = async ({ from, into }: MergedUsers): Promise<unknown> =>
-    (await laurel.admin.post('/v1/users/merge', { from, into, acrossControlGroup: true })).body.status;
+  /** Asks for a merge until it is answered. */
+  async function merge({ from, into }: MergedUsers): Promise<unknown> {
+    for (;;) {
+      const { status, body } = await laurel.admin.post('/v1/users/merge', { from, into, acrossControlGroup: true });
+      if (status !== 503) return body.status;
+      await sleep(10);
+    }
+  }
 
   /** Merges at a frontend that is killed at a moment. The worker is killed at a step. Resolves with what waits for its end. */
   async function killDuring(

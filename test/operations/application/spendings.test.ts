@@ -227,7 +227,14 @@ test('the audit log records what admin keys did, once, and nothing of what users
 
 test('600 parallel spendings of the last 100 points: exactly those that fit succeed', async () => {
   await work('gus', 100);
-  const answers = await Promise.all(Array.from({ length: 600 }, () => spend('gus', 3)));
+  const answers = await Promise.all(
+    Array.from({ length: 600 }, async (_, n) => {
+      let answer = await spend('gus', 3, `parallel ${n}`);
+      // A machine that is busy for seconds takes them for an overload.
+      while (answer.status === 503) answer = await spend('gus', 3, `parallel ${n}`);
+      return answer;
+    }),
+  );
   const counts = { spent: 0, refused: 0 };
   for (const { status, body } of answers) {
     if (status === 201) counts.spent += 1;
