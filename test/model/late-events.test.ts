@@ -2,7 +2,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Catalog } from '../../src/domain/catalog.ts';
 import { type Decimal, decimalText } from '../../src/domain/decimal.ts';
-import { createLeaderboardReads } from '../../src/engine/leaderboards/leaderboard-reads.ts';
+import { createLeaderboardReads } from '../../src/engine/leaderboards/reads/leaderboard-reads.ts';
 import { Persister } from '../../src/engine/persist/persister.ts';
 import { createStreakAdmin } from '../../src/engine/streaks/streak-admin.ts';
 import { createStreakReads } from '../../src/engine/streaks/streak-reads.ts';

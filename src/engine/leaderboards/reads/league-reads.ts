@@ -1,34 +1,34 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
-import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
-import type { Clock } from '../../clock.ts';
-import type { Leaderboard } from '../../domain/catalog.ts';
-import type { BoardStatus } from '../../domain/leaderboard.ts';
+import type { CompiledCatalog } from '../../../catalog/compiled-catalog.ts';
+import type { Clock } from '../../../clock.ts';
+import type { Leaderboard } from '../../../domain/catalog.ts';
+import type { BoardStatus } from '../../../domain/leaderboard.ts';
 import {
   type LeagueCohorts,
   type LeagueOverview,
   type Leagues,
   tierOf,
   type UserLeague,
-} from '../../domain/leagues.ts';
-import { dateOf } from '../../domain/periods.ts';
-import { finalMs, type Run } from '../../domain/runs.ts';
-import { dayStartMs } from '../../domain/zone.ts';
-import { AppError } from '../../errors.ts';
+} from '../../../domain/leagues.ts';
+import { dateOf } from '../../../domain/periods.ts';
+import { finalMs, type Run } from '../../../domain/runs.ts';
+import { dayStartMs } from '../../../domain/zone.ts';
+import { AppError } from '../../../errors.ts';
 import {
   countLeagues,
   listCohorts,
   type LeaguePlace,
   leaguePlace,
   type TierChange,
-} from '../../postgres/boards/leagues.ts';
-import { moveOf, moveOfInactive, ruleOf, tierIn } from '../../rules/leagues.ts';
-import { groupAttributes } from '../responses/leaderboards.ts';
-import type { UserReads } from '../users/user-reads.ts';
+} from '../../../postgres/boards/leagues.ts';
+import { moveOf, moveOfInactive, ruleOf, tierIn } from '../../../rules/leagues.ts';
+import { groupAttributes } from '../../responses/leaderboards.ts';
+import type { UserReads } from '../../users/user-reads.ts';
 import type { LeaderboardReads } from './leaderboard-reads.ts';
-import { shownRankings } from './shown-rankings.ts';
-import { GivenStandings } from './given-standings.ts';
-import { ranked } from './standings.ts';
+import { shownRankings } from '../shown-rankings.ts';
+import { GivenStandings } from '../given-standings.ts';
+import { ranked } from '../standings.ts';
 
 interface LeagueReadsOptions {
   redis: Redis;

@@ -1,13 +1,14 @@
-import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
-import type { Clock } from '../../clock.ts';
-import type { Leaderboard } from '../../domain/catalog.ts';
-import type { BoardStatus } from '../../domain/leaderboard.ts';
-import { didYouMean } from '../../domain/nearest.ts';
-import { dateOf, dayOf, isDate, epochDay } from '../../domain/periods.ts';
-import { type BoardRun, boardStatus, playedRule, type Run, runFrom, runShownOn } from '../../domain/runs.ts';
-import { dayIn } from '../../domain/zone.ts';
-import { AppError } from '../../errors.ts';
-import { visibleBoards } from '../find-configured.ts';
+import type { CompiledCatalog } from '../../../catalog/compiled-catalog.ts';
+import type { Clock } from '../../../clock.ts';
+import type { Leaderboard } from '../../../domain/catalog.ts';
+import type { BoardStatus } from '../../../domain/leaderboard.ts';
+import { didYouMean } from '../../../domain/nearest.ts';
+import { dateOf, dayOf, epochDay, isDate } from '../../../domain/periods.ts';
+import { type BoardRun, type Run, boardStatus, playedRule, runFrom, runShownOn } from '../../../domain/runs.ts';
+import type { AttributeFilter } from '../../../domain/user.ts';
+import { dayIn } from '../../../domain/zone.ts';
+import { AppError } from '../../../errors.ts';
+import { visibleBoards } from '../../find-configured.ts';
 
 /** A leaderboard and one of its runs. */
 export interface RunOfBoard {
@@ -20,6 +21,20 @@ export const boardRunOf = ({ catalog }: CompiledCatalog, { board, run }: RunOfBo
   boardNo: board.no,
   runDay: run.startDay,
 });
+
+/** A page of the rankings of a leaderboard. */
+export interface PageQuery {
+  offset: number;
+  limit: number;
+  run?: string;
+  userId?: string;
+  userAttributes?: AttributeFilter;
+  /** On a board with a breakdown, only the group of this user may be read; `null` allows all groups. */
+  groupOf?: string | null;
+}
+
+/** Maximum number of rankings in an answer, since a board without a maximum may have a million. */
+const MAX_LIMIT = 10_000;
 
 /** Finds the leaderboard and the run that a request names. */
 export function createRequestedRuns(clock: Clock) {
@@ -66,3 +81,15 @@ export function createRequestedRuns(clock: Clock) {
 }
 
 export type RequestedRuns = ReturnType<typeof createRequestedRuns>;
+
+/** Throws 422 for a negative offset without the user (its field in the request) from whom it counts. */
+export function requireStart(offset: number, from: Record<string, string | undefined>): void {
+  const [field, user] = Object.entries(from)[0]!;
+  if (offset < 0 && user === undefined)
+    throw new AppError('unprocessable', `offset must not be negative without a ${field} to count from.`);
+}
+
+/** Throws 422 for a page that is too long. */
+export function requireLimit(limit: number): void {
+  if (limit > MAX_LIMIT) throw new AppError('unprocessable', `limit must be at most ${MAX_LIMIT}.`);
+}

@@ -1,19 +1,19 @@
 import type { Redis } from 'ioredis';
-import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
-import type { Leaderboard } from '../../domain/catalog.ts';
-import { type AttributeFilter, groupName } from '../../domain/user.ts';
-import { AppError } from '../../errors.ts';
-import { connectionOf } from '../../redis/endpoints.ts';
-import { boardGroupsKey, boardKey, type TenantPart } from '../../redis/keys.ts';
-import { tenantParts } from '../../redis/parts.ts';
-import { scoreIn } from '../../rules/leaderboards.ts';
-import type { User } from '../../rules/user.ts';
-import { parseAttributeFilter } from '../attribute-filter.ts';
-import { breakdownKeys, groupAttributes } from '../responses/leaderboards.ts';
-import { groupOfUser, type UserReads } from '../users/user-reads.ts';
+import type { CompiledCatalog } from '../../../catalog/compiled-catalog.ts';
+import type { Leaderboard } from '../../../domain/catalog.ts';
+import { type AttributeFilter, groupName } from '../../../domain/user.ts';
+import { AppError } from '../../../errors.ts';
+import { connectionOf } from '../../../redis/endpoints.ts';
+import { boardGroupsKey, boardKey, type TenantPart } from '../../../redis/keys.ts';
+import { tenantParts } from '../../../redis/parts.ts';
+import { scoreIn } from '../../../rules/leaderboards.ts';
+import type { User } from '../../../rules/user.ts';
+import { parseAttributeFilter } from '../../attribute-filter.ts';
+import { breakdownKeys, groupAttributes } from '../../responses/leaderboards.ts';
+import { groupOfUser, type UserReads } from '../../users/user-reads.ts';
 import { boardRunOf, type RequestedRuns, type RunOfBoard } from './requested-runs.ts';
-import type { PastRuns } from './runs.ts';
-import type { BoardRun } from '../../domain/runs.ts';
+import type { PastRuns } from '../runs.ts';
+import type { BoardRun } from '../../../domain/runs.ts';
 
 /** Groups of a board that one answer counts. */
 const MAX_GROUPS = 1_000;
@@ -112,6 +112,8 @@ export function createBoardGroups(redis: Redis, users: UserReads, past: PastRuns
 
   return { groupAmong, groups, requireGroup, scoredGroup };
 }
+
+export type BoardGroups = ReturnType<typeof createBoardGroups>;
 
 /** The group that a `userAttributes` filter names: a value for exactly the breakdown attributes. Throws 422. */
 export function groupOfFilter(
