@@ -147,7 +147,13 @@ const tree = root.addChildren([
   ),
 ]);
 
-export const router = createRouter({ routeTree: tree, basepath: '/console', defaultPreload: 'intent' });
+export const router = createRouter({
+  routeTree: tree,
+  basepath: '/console',
+  defaultPreload: 'intent',
+  // Another user, webhook or leaderboard is another screen: it must not begin with the data of the one before.
+  defaultRemountDeps: ({ params }) => params,
+});
 
 declare module '@tanstack/react-router' {
   interface Register {

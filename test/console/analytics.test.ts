@@ -214,6 +214,11 @@ describe.skipIf(!hasBrowser)('the analytics screens', () => {
     await page.getByRole('button', { name: 'Flashcards flipped' }).click();
     await page.getByText('Value per day').waitFor();
     await page.getByLabel('Period').selectOption('7');
+    const days = (): string[] => new URL(page.url()).search.match(/\d{4}-\d\d-\d\d/g) ?? [];
+    await expect.poll(days).toHaveLength(2);
+    // The chart of the period before stays until the answer comes.
+    const download = page.getByRole('button', { name: `Download flips-${days().join('-')}-value as CSV` });
+    await download.waitFor();
     await quiet();
     const chart = page.getByRole('img', { name: 'Value per day' });
     await chart.hover();
@@ -222,11 +227,8 @@ describe.skipIf(!hasBrowser)('the analytics screens', () => {
     const middle = (box: { x: number; width: number } | null): number => box!.x + box!.width / 2;
     const apart = middle(await shown.boundingBox()) - middle(await chart.boundingBox());
     expect(Math.abs(apart), 'between the values and the pointer').toBeLessThan(2);
-    const [download] = await Promise.all([
-      page.waitForEvent('download'),
-      page.getByRole('button', { name: /^Download flips-.*-value as CSV$/ }).click(),
-    ]);
-    const text = await readFile(await download.path(), 'utf8');
+    const [saved] = await Promise.all([page.waitForEvent('download'), download.click()]);
+    const text = await readFile(await saved.path(), 'utf8');
     const lines = text.trimEnd().split('\r\n');
     expect(lines[0]!.split(',').toSorted()).toEqual(['date', 'events', 'eventsBefore', 'value', 'valueBefore']);
     expect(lines).toHaveLength(8);

@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { Browser, BrowserContext, Page, Request } from 'playwright-core';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
 import type { TestLaurel } from '../laurel.ts';
+import { atFullSpeed } from '../stack/slow-browser.ts';
 
 /** The folder for screenshots that people look at; they are taken only if `SCREENSHOTS` is set. */
 const ARTEFACTS = join(PACKAGE_ROOT, 'artefacts/console');
@@ -170,13 +171,15 @@ export async function violations(page: Page, rules?: readonly string[]): Promise
   await page.locator('h1').first().waitFor({ state: 'attached' });
   // Through the debugger, to which the page's policy does not apply.
   if (!(await page.evaluate<boolean>("'axe' in globalThis"))) await page.evaluate(AXE);
-  const found = await page.evaluate(async (only) => {
-    const { axe } = globalThis as unknown as {
-      axe: { run: (options: object) => Promise<{ violations: Violation[] }> };
-    };
-    // Describing each element that passes takes longer than finding those that do not.
-    return (await axe.run({ resultTypes: ['violations'], ...(only && { runOnly: only }) })).violations;
-  }, rules);
+  const run = (): Promise<Violation[]> =>
+    page.evaluate(async (only) => {
+      const { axe } = globalThis as unknown as {
+        axe: { run: (options: object) => Promise<{ violations: Violation[] }> };
+      };
+      // Describing each element that passes takes longer than finding those that do not.
+      return (await axe.run({ resultTypes: ['violations'], ...(only && { runOnly: only }) })).violations;
+    }, rules);
+  const found = await atFullSpeed(page, run);
   return found.flatMap(({ id, nodes }) => nodes.map(({ html, failureSummary }) => `${id}: ${html} ${failureSummary}`));
 }
 

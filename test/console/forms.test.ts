@@ -170,7 +170,7 @@ describe.skipIf(!hasBrowser)('the forms of the console', () => {
     const editor = await form(path, kind);
     const always = FORMS[kind].filter(({ when }) => when === undefined);
     for (const { name } of always)
-      expect([name, await editor.locator(`[data-field="${name}"]`).count()]).toEqual([name, 1]);
+      await expect.poll(() => editor.locator(`[data-field="${name}"]`).count(), { message: name }).toBe(1);
     expect(await tooWide(page)).toEqual([]);
     expect(await violations(page)).toEqual([]);
     await keep(page, `${width}${dark ? '-dark' : ''}-form-${kind}`);

@@ -119,6 +119,7 @@ describe.skipIf(!hasBrowser)('push notifications and providers in the console', 
     await tested.getByText('The provider does not know this device any longer.').waitFor();
     await look(page, 'push-test');
     await page.keyboard.press('Escape');
+    await tested.waitFor({ state: 'detached' });
     await look(page, 'push-channels');
 
     // A template of each kind that is saved as it begins.

@@ -2,6 +2,7 @@ import { existsSync } from 'node:fs';
 import { readlink } from 'node:fs/promises';
 import { join } from 'node:path';
 import { chromium, type Browser, type BrowserContext } from 'playwright-core';
+import { slowed } from './slow-browser.ts';
 
 /** An installed browser (none is downloaded); `CHROMIUM` names another one. */
 const CHROMIUM = process.env['CHROMIUM'] ?? '/usr/bin/chromium';
@@ -45,11 +46,11 @@ const ARGUMENTS = [
 
 const OPTIONS = { executablePath: CHROMIUM, args: ARGUMENTS };
 
-export const startBrowser = (): Promise<Browser> => chromium.launch(OPTIONS);
+export const startBrowser = async (): Promise<Browser> => slowed(await chromium.launch(OPTIONS));
 
 /** Starts a browser that keeps what pages store in a folder, for the next one. */
-export const startBrowserIn = (folder: string): Promise<BrowserContext> =>
-  chromium.launchPersistentContext(folder, OPTIONS);
+export const startBrowserIn = async (folder: string): Promise<BrowserContext> =>
+  slowed(await chromium.launchPersistentContext(folder, OPTIONS));
 
 /** Kills the browser of a folder. Chromium's lock there names its process. */
 export async function killBrowserIn(folder: string): Promise<void> {

@@ -1,4 +1,4 @@
-import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { useSettled } from '../api/use-settled.ts';
 import type { Values } from './field.ts';
 
@@ -13,7 +13,6 @@ export function usePreview(preview: Preview | undefined, sent: Values) {
     queryKey: ['preview', settled],
     queryFn: () => preview!(JSON.parse(settled) as Values),
     enabled: preview !== undefined,
-    placeholderData: keepPreviousData,
   });
 }
 

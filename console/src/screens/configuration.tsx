@@ -1,5 +1,5 @@
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
+import { useRef, useState } from 'react';
 // oxlint-disable-next-line no-restricted-imports -- the names of changes, as the command line has them
 import { changedText, valueText } from '../../../src/domain/words.ts';
 import { answer, Problem } from '../api/answer.ts';
@@ -53,18 +53,25 @@ function Edited({ document }: { document: string }) {
   const [difference, setDifference] = useState<Difference | null>(null);
   /** The version that the editor holds. */
   const [version, setVersion] = useState<number | null>(null);
-  const compare = useChange({
-    run: async () => setDifference(await answer(admin.POST('/v1/configuration/diff', { body: parsed(text) }))),
-    quiet: true,
-  });
+  /** Grows with each edit: an answer about an earlier text is ignored. */
+  const edition = useRef(0);
+  const show = async (body: Document): Promise<void> => {
+    const asked = edition.current;
+    const answered = await answer(admin.POST('/v1/configuration/diff', { body }));
+    if (edition.current === asked) setDifference(answered);
+  };
+  const compare = useChange({ run: async () => show(parsed(text)), quiet: true });
   const compareVersion = useChange({
     run: async (earlier: number) => {
+      const asked = edition.current;
       const params = { path: { version: String(earlier) } };
       const body = await answer(admin.GET('/v1/configuration/versions/{version}', { params }));
+      if (edition.current !== asked) return;
+      edition.current += 1;
       setWritten(JSON.stringify(body, null, 2));
       setVersion(earlier);
       setDifference(null);
-      setDifference(await answer(admin.POST('/v1/configuration/diff', { body })));
+      await show(body);
     },
     quiet: true,
   });
@@ -75,10 +82,20 @@ function Edited({ document }: { document: string }) {
   });
   const error = compare.error ?? compareVersion.error ?? apply.error;
   const edit = (next: string | null): void => {
+    edition.current += 1;
     setWritten(next);
     setVersion(null);
     setDifference(null);
+    compare.reset();
     compareVersion.reset();
+  };
+  const applyAll = (_: undefined, options: { onSettled: () => void }): void => {
+    const applied = edition.current;
+    apply.mutate(undefined, {
+      ...options,
+      // What was written since then stays.
+      onSuccess: () => edition.current === applied && edit(null),
+    });
   };
   return (
     <div className="grid items-start gap-4 lg:grid-cols-[minmax(0,1fr)_22rem]">
@@ -97,10 +114,7 @@ function Edited({ document }: { document: string }) {
           {difference !== null && difference.changes.length > 0 && (
             <ConfirmedButton
               look="primary"
-              change={{
-                isPending: apply.isPending,
-                mutate: (input, options) => apply.mutate(input, { ...options, onSuccess: () => edit(null) }),
-              }}
+              change={{ isPending: apply.isPending, mutate: applyAll }}
               title={version === null ? 'Apply the document?' : `Restore version ${version}?`}
               action={version === null ? 'Apply' : 'Restore'}
               about={`Makes ${counted(difference.changes.length, 'change')} at once. What the document lacks is deleted.${version === null ? '' : ' Resources that were deleted since are created as new ones, without their history.'}`}

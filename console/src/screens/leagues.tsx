@@ -1,4 +1,4 @@
-import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { ArrowDown, ArrowUp } from 'lucide-react';
 import { useState } from 'react';
@@ -105,7 +105,6 @@ function Cohort({ board, run }: Of) {
       ),
     enabled: id !== '',
     refetchInterval: run === '' ? LIVE_MS : false,
-    placeholderData: keepPreviousData,
     retry: false,
   });
   if (leader === undefined) return <Waiting />;

@@ -1,5 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { Outlet } from '@tanstack/react-router';
+import { Fragment, useState } from 'react';
 import { sessionQuery } from '../api/session.ts';
 import { Failed, Waiting } from '../ui/parts.tsx';
 import { Navigation } from './navigation.tsx';
@@ -10,6 +11,7 @@ import { TopBar } from './top-bar.tsx';
 /** The frame around every screen. */
 export function Frame() {
   const session = useQuery(sessionQuery);
+  const [tenants, setTenants] = useState(0);
   if (session.isPending) return <Waiting />;
   if (session.isError)
     return (
@@ -30,11 +32,14 @@ export function Frame() {
         <Navigation />
       </aside>
       <div className="min-w-0">
-        <TopBar session={session.data} />
+        <TopBar session={session.data} onTenant={() => setTenants(tenants + 1)} />
         <TestClock />
         {session.data.access === 'read' && <ReadOnly />}
         <main id="main" tabIndex={-1} className="outline-none">
-          <Outlet />
+          {/* What was chosen or written for one tenant must not reach another. */}
+          <Fragment key={tenants}>
+            <Outlet />
+          </Fragment>
         </main>
       </div>
     </div>

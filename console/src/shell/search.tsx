@@ -42,7 +42,8 @@ function useUsers(typed: string): Entry[] {
     queryFn: () => answer(admin.GET('/v1/users', { params: { query: { limit: USERS, skip: 0, search: settled } } })),
     enabled: settled !== '',
   });
-  if (typed === '') return [];
+  // What was found for the text before would be opened by the Enter key.
+  if (typed === '' || typed !== settled) return [];
   return (found.data ?? []).map(({ id, name }) => ({
     kind: 'User',
     text: name ?? id,

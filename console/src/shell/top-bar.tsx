@@ -1,4 +1,4 @@
-import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useIsMutating, useQuery, useQueryClient } from '@tanstack/react-query';
 import { LogOut, Menu as MenuIcon, Monitor, Moon, Search as SearchIcon, Sun } from 'lucide-react';
 import { lazy, Suspense, useEffect, useState } from 'react';
 import { all } from '../api/answer.ts';
@@ -9,7 +9,8 @@ import { Button } from '../ui/button.tsx';
 import { useSay } from '../ui/toasts.tsx';
 import { applyTheme, storedTheme, type Theme } from './theme.ts';
 
-export function TopBar({ session }: { session: Session }) {
+/** `onTenant`: called when another tenant is chosen. */
+export function TopBar({ session, onTenant }: { session: Session; onTenant: () => void }) {
   const queries = useQueryClient();
   const say = useSay();
   const leave = (): void => {
@@ -18,7 +19,7 @@ export function TopBar({ session }: { session: Session }) {
   return (
     <header className="sticky top-0 z-20 flex h-12 items-center gap-2 border-b border-line bg-surface px-3 md:px-6">
       <OpenDrawer />
-      {session.tenantId === null && <TenantSwitch />}
+      {session.tenantId === null && <TenantSwitch onChosen={onTenant} />}
       <OpenSearch />
       <div className="ml-auto flex items-center gap-2">
         <span className="hidden max-w-56 truncate text-muted sm:inline" title={`Signed in with ${session.prefix}`}>
@@ -103,7 +104,7 @@ function OpenDrawer() {
 }
 
 /** Chooses the tenant whose data is shown. */
-function TenantSwitch() {
+function TenantSwitch({ onChosen }: { onChosen: () => void }) {
   const queries = useQueryClient();
   const { data: organisation } = useQuery(organisationQuery);
   const { data: tenants } = useQuery({
@@ -112,12 +113,19 @@ function TenantSwitch() {
     queryFn: () => all((query) => admin.GET('/v1/tenants', { params: { query } }), 1_000),
     enabled: organisation?.multiTenancy === true,
   });
+  // A change may send several requests, which belong to one tenant.
+  const isChanging = useIsMutating() > 0;
   if (organisation?.multiTenancy !== true) return null;
+  const choose = (customerId: string): void => {
+    void chooseTenant(customerId === '' ? null : customerId, queries);
+    onChosen();
+  };
   return (
     <select
       aria-label="Tenant"
       value={sent.tenantId ?? ''}
-      onChange={({ target }) => void chooseTenant(target.value === '' ? null : target.value, queries)}
+      disabled={isChanging}
+      onChange={({ target }) => choose(target.value)}
       className="h-8 max-w-48 rounded-md border border-line bg-surface px-2"
     >
       <option value="">Choose a tenant …</option>

@@ -101,9 +101,9 @@ async function opensInBrowser(report: string, p99: number): Promise<void> {
     const background = () => page.evaluate('getComputedStyle(document.body).backgroundColor');
     const dark = await background();
     await page.emulateMedia({ colorScheme: 'light' });
-    expect(await background()).not.toBe(dark);
+    await expect.poll(background).not.toBe(dark);
     await page.emulateMedia({ media: 'print', colorScheme: 'dark' });
-    expect(await background()).toBe('rgb(255, 255, 255)');
+    await expect.poll(background).toBe('rgb(255, 255, 255)');
   } finally {
     await browser.close();
   }

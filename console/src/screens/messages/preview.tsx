@@ -1,4 +1,4 @@
-import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { answer } from '../../api/answer.ts';
 import { admin } from '../../api/client.ts';
@@ -57,7 +57,8 @@ export function PreviewPanel({ place, draft, isFaulty, look }: PreviewProps) {
     queryKey: ['messages', 'preview', medium, kind, userId, draft],
     queryFn: () => previewOf(place, userId, draft),
     enabled: userId !== '' && !isFaulty,
-    placeholderData: keepPreviousData,
+    // While the template is edited, the previous preview stays; that of another user does not.
+    placeholderData: (shown, before) => (before?.queryKey[4] === userId ? shown : undefined),
     retry: false,
   });
   if (somebody === undefined) return <Waiting of="fields" />;

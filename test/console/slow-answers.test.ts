@@ -1,0 +1,221 @@
+import type { Browser, Page, Route } from 'playwright-core';
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { hasBrowser, startBrowser } from '../stack/chromium.ts';
+import { STUDY_APP } from '../study-app.ts';
+import { says, signedInPage } from './browser.ts';
+
+/** Holds the next request of this kind: `held` resolves when it is made. */
+async function holdNext(
+  page: Page,
+  { method, path }: { method: string; path: RegExp },
+): Promise<{ held: Promise<Route> }> {
+  let hold: (route: Route) => void;
+  const held = new Promise<Route>((resolve) => (hold = resolve));
+  let isHeld = false;
+  await page.route(path, (route) => {
+    if (isHeld || route.request().method() !== method) return route.fallback();
+    isHeld = true;
+    return hold(route);
+  });
+  return { held };
+}
+
+/** Lets a held request go on, and waits until the page has drawn what it did with the answer. */
+async function release(page: Page, route: Route): Promise<void> {
+  const request = route.request();
+  const ended = page.waitForEvent('requestfinished', (one) => one === request);
+  await route.continue();
+  await ended;
+  await page.evaluate('new Promise((drawn) => setTimeout(() => requestAnimationFrame(() => setTimeout(drawn)), 50))');
+}
+
+describe.skipIf(!hasBrowser)('answers that come late', () => {
+  let laurel: TestLaurel;
+  let browser: Browser;
+  beforeAll(async () => {
+    laurel = await startLaurel({ configuration: STUDY_APP, workers: true });
+    browser = await startBrowser();
+    for (const id of ['ann', 'bob'])
+      await laurel.app.post('/v1/metrics/flips/event', { user: { id, attributes: { plan: id } }, value: 13 });
+  });
+  afterAll(async () => {
+    await browser?.close();
+    await laurel?.close();
+  });
+
+  const signedIn = () => signedInPage(browser, laurel);
+
+  test('a second click while the first one is under way does nothing', async () => {
+    const { page, context, at } = await signedIn();
+    const sent: string[] = [];
+    page.on('request', (request) => request.url().endsWith('/metrics/flips/event') && sent.push(request.method()));
+    await at('/users/ann');
+    await page.getByRole('button', { name: 'Send an event' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Send an event' });
+    const send = dialog.getByRole('button', { name: 'Send', exact: true });
+    // Both clicks are handled before the page is drawn again, as on a phone that is busy.
+    await send.evaluate((button) => {
+      const { click } = button as unknown as { click: () => void };
+      click.call(button);
+      click.call(button);
+    });
+    await dialog.getByText('"total": 14').waitFor();
+    await send.click();
+    await dialog.getByText('"total": 15').waitFor();
+    expect(sent).toEqual(['POST', 'POST']);
+    await context.close();
+  });
+
+  test('a refusal is shown even if the form is closed when it comes', async () => {
+    const { page, context, at } = await signedIn();
+    await at('/metrics');
+    await page.getByRole('button', { name: 'New metric' }).click();
+    const form = page.getByRole('dialog', { name: 'New metric' });
+    await form.getByLabel('Name', { exact: true }).fill('Flips');
+    const { held } = await holdNext(page, { method: 'POST', path: /\/v1\/metrics\?/ });
+    await form.getByRole('button', { name: 'Create' }).click();
+    const creation = await held;
+    await page.keyboard.press('Escape');
+    await form.waitFor({ state: 'detached' });
+    await creation.continue();
+    await page.getByRole('dialog', { name: /'flips'/ }).waitFor();
+    await context.close();
+  });
+
+  test('a comparison of configurations belongs to the text that was compared', async () => {
+    const { page, context, at } = await signedIn();
+    await at('/configuration');
+    const editor = page.getByLabel('Configuration document');
+    const compare = page.getByRole('button', { name: 'Compare', exact: true });
+    const withMetric = (key: string): string =>
+      JSON.stringify({ metrics: [...STUDY_APP.metrics!, { key, name: key }] });
+    await editor.fill(withMetric('first'));
+    const { held } = await holdNext(page, { method: 'POST', path: /\/v1\/configuration\/diff/ });
+    await compare.click();
+    const earlier = await held;
+    await editor.fill(withMetric('second'));
+    await release(page, earlier);
+    expect(await page.getByText('metric first').count()).toBe(0);
+    await page.getByText('Edit or paste a document, then compare it').waitFor();
+    await compare.click();
+    await page.getByText('metric second').waitFor();
+
+    // What is written while the document is applied stays.
+    const applying = await holdNext(page, { method: 'PUT', path: /\/v1\/configuration$/ });
+    await page.getByRole('button', { name: 'Apply', exact: true }).click();
+    await page
+      .getByRole('alertdialog', { name: 'Apply the document?' })
+      .getByRole('button', { name: 'Apply', exact: true })
+      .click();
+    const application = await applying.held;
+    await page.keyboard.press('Escape');
+    await editor.fill(withMetric('third'));
+    await says(page, 'The configuration is applied.', () => release(page, application));
+    await page.getByText('Version ').nth(1).waitFor();
+    await expect.poll(() => compare.isEnabled()).toBe(true);
+    expect(await editor.inputValue()).toBe(withMetric('third'));
+
+    // So does what is written while an earlier version is read.
+    await page.getByRole('button', { name: 'Undo my edits' }).click();
+    const [{ version }] = (await laurel.admin.get('/v1/configuration/versions?skip=1')).body;
+    const reading = await holdNext(page, { method: 'GET', path: /\/v1\/configuration\/versions\/\d+/ });
+    await page.getByRole('button', { name: `Compare version ${version}` }).click();
+    const answer = await reading.held;
+    await editor.fill('{"metrics": []}');
+    await release(page, answer);
+    expect(await editor.inputValue()).toBe('{"metrics": []}');
+    await context.close();
+  });
+
+  test('the Enter key opens nothing that was found for an earlier text', async () => {
+    const { page, context, at } = await signedIn();
+    await at('/metrics');
+    await page.getByRole('button', { name: /^Search/ }).click();
+    const search = page.getByRole('combobox', { name: /^Search/ });
+    await search.fill('ann');
+    await page
+      .getByRole('option')
+      .filter({ hasText: /ann.*User/ })
+      .waitFor();
+    // The key is pressed before the search for the new text has begun.
+    await search.evaluate((element) => {
+      const input = element as unknown as EventTarget;
+      const { HTMLInputElement, KeyboardEvent } = globalThis as unknown as {
+        HTMLInputElement: { prototype: object };
+        KeyboardEvent: new (type: string, how: object) => Event;
+      };
+      Object.getOwnPropertyDescriptor(HTMLInputElement.prototype, 'value')!.set!.call(input, 'bob');
+      input.dispatchEvent(new Event('input', { bubbles: true }));
+      input.dispatchEvent(new KeyboardEvent('keydown', { key: 'Enter', bubbles: true }));
+    });
+    await page
+      .getByRole('option')
+      .filter({ hasText: /bob.*User/ })
+      .waitFor();
+    await page.keyboard.press('Enter');
+    await page.getByRole('heading', { name: 'bob', level: 1 }).waitFor();
+    await context.close();
+  });
+
+  test('another leaderboard, rule or user never shows figures of the one before', async () => {
+    const { page, context, at, follow } = await signedIn();
+    await at('/leaderboards/flips');
+    const ann = page.locator('#main').getByRole('row').filter({ hasText: 'ann' });
+    await ann.waitFor();
+    const places = await holdNext(page, { method: 'GET', path: /\/v1\/leaderboards\/weekly\?/ });
+    await follow('/leaderboards/weekly');
+    const reading = await places.held;
+    await page.getByRole('heading', { name: 'Week', level: 1 }).waitFor();
+    await expect.poll(() => ann.count()).toBe(0);
+    await reading.continue();
+    await ann.waitFor();
+
+    await at('/achievements');
+    await page.getByRole('button', { name: 'New achievement' }).click();
+    const editor = page.getByRole('dialog', { name: 'New achievement' });
+    await editor.getByLabel('Metric', { exact: true }).selectOption({ label: 'Flashcards flipped' });
+    await editor.getByLabel('Total that completes it').fill('13');
+    await editor.getByText('2 of 2 users would hold it now.').waitFor();
+    const preview = await holdNext(page, { method: 'POST', path: /\/v1\/achievements\/preview/ });
+    await editor.getByLabel('Total that completes it').fill('1000');
+    const counting = await preview.held;
+    await editor.getByText('Counting …').waitFor();
+    await counting.continue();
+    await editor.getByText('0 of 2 users would hold it now.').waitFor();
+
+    await at('/messages/streak_reminder/all');
+    await page.getByLabel('As this user gets it').fill('ann');
+    const mail = page.getByTitle('The e-mail');
+    await mail.waitFor();
+    const drawing = await holdNext(page, { method: 'POST', path: /\/v1\/messages\/preview/ });
+    await page.getByLabel('As this user gets it').fill('bob');
+    const drawn = await drawing.held;
+    await mail.waitFor({ state: 'detached' });
+    await drawn.continue();
+    await mail.waitFor();
+    await context.close();
+  });
+
+  test('what is selected for one tenant is not selected for another', async () => {
+    await laurel.admin.patch('/v1/organisation', { multiTenancy: true });
+    onTestFinished(() => laurel.admin.patch('/v1/organisation', { multiTenancy: false }).then(() => undefined));
+    for (const tenantId of ['north', 'south']) {
+      await laurel.admin.post('/v1/tenants', [{ customerId: tenantId, name: tenantId }]);
+      const user = { id: 'ada', name: `Ada of the ${tenantId}` };
+      const { status } = await laurel.admin.post('/application/v1/users', user, { tenantId });
+      expect(status).toBe(201);
+    }
+    const { page, context, at } = await signedIn();
+    await at('/users');
+    const tenant = page.getByLabel('Tenant');
+    await tenant.selectOption({ label: 'north' });
+    await page.getByText('Ada of the north').waitFor();
+    await page.getByLabel('Select ada').check();
+    await page.getByText('1 selected').waitFor();
+    await tenant.selectOption({ label: 'south' });
+    await page.getByText('Ada of the south').waitFor();
+    await expect.poll(() => page.getByText('1 selected').count()).toBe(0);
+    await context.close();
+  });
+});
