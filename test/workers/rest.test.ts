@@ -201,6 +201,7 @@ test('looks for jobs with one lane; a lane that begins a slice has the next one 
     untilNextMs: async () => null,
   };
   const worker = jobWorker({ runner, log, ending: ending.signal, lanes: 3 });
+  await expect.poll(() => looks).toBe(1);
   await sleep(50);
   expect(looks).toBe(1);
   waiting = 1;

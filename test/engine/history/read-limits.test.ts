@@ -7,7 +7,7 @@ import { STUDY_APP } from '../../study-app.ts';
 
 let laurel: TestLaurel;
 beforeAll(async () => {
-  laurel = await startLaurel({ configuration: STUDY_APP, workers: true, postgresTimeoutMs: 5_000 });
+  laurel = await startLaurel({ configuration: STUDY_APP, workers: true, postgresTimeoutMs: 10_000 });
   for (const id of ['ada', 'bob']) await laurel.app.post('/v1/metrics/flips/event', { user: { id }, value: 1 });
   await untilPersisted(laurel, 0);
 });

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { occasionMessageId } from '../../../src/engine/messages/message-queue.ts';
+import { untilPersisted } from '../../../src/engine/persist/cursor-wait.ts';
 import { addMessagesToSend } from '../../../src/postgres/notifications/messages.ts';
 import { transaction } from '../../../src/postgres/transaction.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
@@ -202,6 +203,8 @@ describe('a tenant that records opens and clicks', () => {
     await configure({ trackOpens: true, trackClicks: true });
     const [hidden, other] = await sendTo('ada', 'bo');
     await ok(laurel.admin.patch('/v1/users/ada', { hidden: true }));
+    // What is clicked is recorded in Postgres, which learns later who is hidden.
+    await untilPersisted(laurel, 0);
     await get(clickOf(hidden!));
     await until(outcomes, ({ ignored = 0 }) => ignored === 1);
     await configure({ trackOpens: true, trackClicks: false });
