@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Command, Option } from 'commander';
-import { CommandError } from './command.ts';
+import { CommandError, EXIT } from './command.ts';
 
 /** How a command reaches the Admin API. */
 export interface AdminOptions {
@@ -52,7 +52,7 @@ export function withAdminOptionsAnywhere(laurel: Command): Command {
 /** Sends a request and returns the answer's body, whose type the caller states. Ends the command if it is refused or not answered. */
 export async function askAdmin<T = unknown>(
   { url, key, tenant }: AdminOptions,
-  request: { method: 'GET' | 'POST' | 'PUT' | 'DELETE'; path: string; body?: unknown; timeoutMs?: number },
+  request: { method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'; path: string; body?: unknown; timeoutMs?: number },
 ): Promise<T> {
   const { method, path, body, timeoutMs = TIMEOUT_MS } = request;
   if (key === undefined || key === '') throw new CommandError('An admin key is required: set LAUREL_KEY or --key.');
@@ -76,6 +76,27 @@ export async function askAdmin<T = unknown>(
   const answer = parsed(response.text);
   if (response.status < 300 && answer !== undefined) return answer as T;
   throw new AdminRefusal(refusal(url, path, response.status, answer), response.status);
+}
+
+/** Refusals that concern one request, and not the key, the server or its load. */
+const isAboutRequest = (error: unknown): error is AdminRefusal =>
+  error instanceof AdminRefusal && [400, 404, 409, 422].includes(error.status);
+
+/**
+ * Does something with each subject, also after one was refused. Writes the reason of each refusal to standard error, and sets exit
+ * code 1. Returns the results in order; those of refused subjects are left out. An error that concerns all ends the command.
+ */
+export async function withEach<T>(subjects: readonly string[], work: (subject: string) => Promise<T>): Promise<T[]> {
+  const results: T[] = [];
+  for (const subject of subjects)
+    try {
+      results.push(await work(subject));
+    } catch (error) {
+      if (!isAboutRequest(error)) throw error;
+      process.stderr.write(`${subject}  ${error.message.replaceAll(/\s*\n\s*/g, ' ')}\n`);
+      process.exitCode = EXIT.differs;
+    }
+  return results;
 }
 
 /** Entries that the CLI reads in one request. */

@@ -5,7 +5,7 @@ import type { DeadLetter } from '../domain/administration/dead-letters.ts';
 import type { Recomputation, RecomputationDetails, RecomputedUser } from '../domain/administration/recomputation.ts';
 import type { EventReversal, ReversalIssue, ReversedEvents } from '../domain/administration/reversal.ts';
 import { RECOMPUTED_KINDS } from '../domain/kinds.ts';
-import { type AdminOptions, askAdmin, withAdminOptions } from './admin-api.ts';
+import { type AdminOptions, askAdmin, withAdminOptions, withEach } from './admin-api.ts';
 import { agreed, CommandError, examples, EXIT, jsonText, print, progressBar, tableText } from './command.ts';
 import { counted } from '../domain/words.ts';
 
@@ -336,16 +336,15 @@ function addRetryLetter(letters: Command): void {
     .argument('<id...>', 'IDs from `laurel dead-letters list`')
     .addHelpText('after', examples('dead-letters retry 01939d3c-8f10-7000-8000-000000000001'))
     .action(async (ids: string[], options: AdminOptions) => {
-      const tried: DeadLetter[] = [];
-      for (const id of ids) {
+      const tried = await withEach(ids, async (id) => {
         const path = `/v1/dead-letters/${encodeURIComponent(id)}/retry`;
         const letter = await askAdmin<DeadLetter>(options, { method: 'POST', path });
         const { status, reason } = letter;
-        tried.push(letter);
         if (options.json !== true)
           process.stdout.write(`${id}  ${status === 'stored' ? 'stored' : `still waits: ${reason}`}\n`);
         if (status !== 'stored') process.exitCode = EXIT.differs;
-      }
+        return letter;
+      });
       print(options.json, tried, '');
     });
 }

@@ -12,13 +12,15 @@ import type { PushTestResults } from '../domain/notifications/push-channel.ts';
 import type { PushTemplate } from '../domain/notifications/push-template.ts';
 import type { MessageTemplate } from '../domain/notifications/message-template.ts';
 import { comparableLocale, MESSAGE_KINDS, type MessageKind } from '../domain/notifications/message-variables.ts';
-import { withAdminOptions, type AdminOptions, askAdmin, askEntries } from './admin-api.ts';
+import { withAdminOptions, type AdminOptions, askAdmin, askEntries, withEach } from './admin-api.ts';
 import { CommandError, examples, print, tableText, wholeNumber } from './command.ts';
 import { readDocument } from './config.ts';
+import { addChannel } from './message-channel.ts';
 
 export function addMessages(laurel: Command): void {
   const messages = laurel.command('messages').description('e-mails and push notifications that Laurel sends');
-  for (const add of [addList, addSuppressed, addAllow, addPreview, addUnsubscribePage, addTest]) add(messages);
+  for (const add of [addList, addSuppressed, addAllow, addChannel, addPreview, addUnsubscribePage, addTest])
+    add(messages);
 }
 
 const SHOWN = 50;
@@ -67,13 +69,16 @@ function addSuppressed(messages: Command): void {
 
 function addAllow(messages: Command): void {
   withAdminOptions(messages.command('allow'))
-    .description('allow e-mails to suppressed addresses again')
+    .description('allow e-mails to suppressed addresses again; exit code 1 if one was not suppressed')
     .argument('<address...>', 'of `laurel messages suppressed`')
-    .addHelpText('after', examples('messages allow ada@example.com'))
+    .addHelpText('after', examples('messages allow ada@example.com', 'messages allow ada@example.com bob@example.com'))
     .action(async (addresses: string[], options: AdminOptions) => {
-      for (const address of addresses)
+      const allowed = await withEach(addresses, async (address) => {
         await askAdmin(options, { method: 'DELETE', path: `${SUPPRESSED}/${encodeURIComponent(address)}` });
-      print(options.json, { allowed: addresses }, `Allowed: ${addresses.join(', ')}\n`);
+        if (options.json !== true) process.stdout.write(`${address}  allowed\n`);
+        return address;
+      });
+      print(options.json, { allowed }, '');
     });
 }
 

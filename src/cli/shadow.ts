@@ -1,4 +1,4 @@
-import { type Command, InvalidArgumentError } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import { rename, writeFile } from 'node:fs/promises';
 import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
@@ -53,14 +53,20 @@ export function addShadow(laurel: Command): void {
     .option('--to <url>', "Laurel's Application API", 'http://localhost:8080')
     .addOption(keyOption('an admin key of Laurel'))
     .option('--tenant <id>', 'the tenant in Laurel; by default the one that a request names')
-    .option('--listen <address>', 'where clients connect, HOST:PORT or PORT', address, {
-      host: '127.0.0.1',
-      port: 8090,
-    })
+    .addOption(
+      new Option('--listen <address>', 'where clients connect, HOST:PORT or PORT')
+        .argParser(address)
+        .default({ host: '127.0.0.1', port: 8090 }, '127.0.0.1:8090'),
+    )
     .option('--report <file>', 'write the report as JSON, every 10 s and at the end')
     .option('--report-at <address>', 'answer there with the report as JSON, HOST:PORT or PORT', address)
     .option('--json', 'print the report as JSON at the end')
-    .option('--ignore <field...>', 'fields that are not compared: a name, or a path such as rankings[].userName', [])
+    .addOption(
+      new Option(
+        '--ignore <field...>',
+        'fields that are not compared: a name, or a path such as rankings[].userName',
+      ).default([], 'none'),
+    )
     .option('--concurrency <n>', 'requests to Laurel at the same time', wholeNumber, 8)
     .option('--queue <n>', 'requests that may wait for Laurel; more are dropped, and said so', wholeNumber, 10_000)
     .option('--drain <seconds>', 'how long Laurel may take for what waits at the end', wholeNumber, 30)

@@ -6,10 +6,11 @@ import type { User } from '../domain/user.ts';
 import { AdminRefusal, askAdmin, askEntries, withAdminOptions, type AdminOptions } from './admin-api.ts';
 import { confirmed, examples, EXIT, jsonText, print, tableText, wholeNumber, writeDocument } from './command.ts';
 import { counted } from '../domain/words.ts';
+import { addPreferences } from './preferences.ts';
 
 export function addUsers(laurel: Command): void {
   const users = laurel.command('users').description('list users, look into them, export, merge and delete them');
-  for (const add of [addList, addTimeline, addExport, addMerge, addDelete]) add(users);
+  for (const add of [addList, addTimeline, addPreferences, addExport, addMerge, addDelete]) add(users);
 }
 
 const PAGE = 100;

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ShownWebhookDelivery, WebhookDelivery, WebhookResend } from '../domain/notifications/webhook.ts';
-import { withAdminOptions, type AdminOptions, askAdmin, askEntries } from './admin-api.ts';
+import { withAdminOptions, type AdminOptions, askAdmin, askEntries, withEach } from './admin-api.ts';
 import { CommandError, examples, EXIT, jsonText, print, progressBar, tableText, wholeNumber } from './command.ts';
 
 export function addWebhooks(laurel: Command): void {
@@ -127,13 +127,12 @@ function addResend(webhooks: Command): void {
 }
 
 async function resendThose(options: ResendOptions, path: string, ids: string[]): Promise<void> {
-  const queued: unknown[] = [];
-  for (const id of ids) {
-    queued.push(
-      await askAdmin(options, { method: 'POST', path: `${path}/deliveries/${encodeURIComponent(id)}/resend` }),
-    );
+  const queued = await withEach(ids, async (id) => {
+    const request = { method: 'POST', path: `${path}/deliveries/${encodeURIComponent(id)}/resend` } as const;
+    const delivery = await askAdmin(options, request);
     if (options.json !== true) process.stdout.write(`${id}  queued\n`);
-  }
+    return delivery;
+  });
   if (options.json === true) process.stdout.write(jsonText(queued));
 }
 

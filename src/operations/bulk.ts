@@ -1,6 +1,6 @@
 import { Type, type Static, type TObject, type TUnsafe } from 'typebox';
 import type { AdminIssue, DeletedResources } from '../domain/administration/admin.ts';
-import { faultFinder, unknownFieldsText } from './validation.ts';
+import { allFaultsFinder, unknownFieldsText } from './validation.ts';
 import { AppError, shortened } from '../errors.ts';
 
 const MOST_ITEMS = 100;
@@ -68,14 +68,16 @@ export class Warning {
 
 /** Declares a bulk operation's items. `alsoKnown`: fields without effect, which clients send back. */
 export function bulkItems<Item extends TObject>(item: Item, alsoKnown?: TObject): BulkItems<Item> {
-  const faultOf = faultFinder(item);
+  const faultsOf = allFaultsFinder(item);
   const known = Type.Object({ ...item.properties, ...alsoKnown?.properties });
   const messageOf = (value: unknown): string | null => {
-    // Checked first, because a misspelt field often explains a missing one.
     const unknown = unknownFieldsText(known, value);
-    if (unknown !== null) return unknown;
-    const fault = faultOf(value);
-    return fault && `${fault.field || 'The item'} ${fault.text}`;
+    const faults = faultsOf(value)
+      // A misspelt field often explains a missing one.
+      .filter(({ keyword }) => unknown === null || keyword !== 'required')
+      .map(({ field, text }) => `${field || 'The item'} ${text}`);
+    const texts = unknown === null ? faults : [unknown, ...faults];
+    return texts.length === 0 ? null : [...new Set(texts)].join('; ');
   };
   // If items have no ID yet, a sent `id` means nothing.
   const hasId = Object.hasOwn(item.properties, 'id');

@@ -17,7 +17,10 @@ let laurel: TestLaurel;
 let folder: string;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), 'laurel-messages-'));
-  laurel = await startLaurel({ configuration: { messages: { templates: [template('Hello') as never] } } });
+  laurel = await startLaurel({
+    configuration: { messages: { templates: [template('Hello') as never] } },
+    webhookAllowPrivate: true,
+  });
   await laurel.app.put('/v1/users/ada', { name: 'Ada' });
 });
 afterAll(async () => {
@@ -86,8 +89,45 @@ test('suppressed addresses are listed and allowed again', async () => {
   const bounced = { tenantNo: 0, address: 'bob@example.com', userId: 'bob', reason: '550 No such user' };
   await suppressAddress(pool, { ...bounced, nowMs: Date.parse('2026-11-02T09:00:00Z') });
   expect((await cli('suppressed')).out).toContain('bob@example.com  bob   2026-11-02T09:00:00.000Z  550 No such user');
-  expect(await cli('allow', 'bob@example.com')).toMatchObject({ code: 0, out: 'Allowed: bob@example.com\n' });
+  expect(await cli('allow', 'bob@example.com')).toEqual({ code: 0, out: 'bob@example.com  allowed\n', err: '' });
   expect((await cli('suppressed')).out).toBe('No address is suppressed.\n');
+
+  // One that is not suppressed does not stop the others.
+  const again = { ...bounced, nowMs: Date.parse('2026-11-02T09:00:00Z') };
+  await suppressAddress(pool, again);
+  await suppressAddress(pool, { ...again, address: 'cem@example.com', userId: 'cem' });
+  expect(await cli('allow', 'bob@example.com', 'nobody@example.com', 'cem@example.com')).toEqual({
+    code: 1,
+    out: 'bob@example.com  allowed\ncem@example.com  allowed\n',
+    err: 'nobody@example.com  Refused (404): The address is not suppressed\n',
+  });
+  expect(JSON.parse((await cli('allow', 'bob@example.com', '--json')).out)).toEqual({ allowed: [] });
+  expect(await cli('allow', 'bob@example.com', '--key', 'adm_wrong.key')).toMatchObject({ code: 2, out: '' });
+});
+
+test('channel: set, shown, tested and deleted', async () => {
+  expect(await cli('channel', 'show')).toMatchObject({ code: 2, err: expect.stringContaining('has no channel') });
+  const file = join(folder, 'channel.json');
+  const address = { host: '127.0.0.1', port: 1, security: 'none', senderAddress: 'hello@example.com' };
+  await writeFile(file, JSON.stringify({ ...address, enabled: false }));
+  const set = await cli('channel', 'set', file);
+  expect(set).toMatchObject({ code: 0, out: expect.stringMatching(/^senderAddress +hello@example\.com$/m) });
+  const shown = await cli('channel', 'show', '--json');
+  expect(shown).toMatchObject({ code: 0, err: expect.stringContaining('The channel is disabled') });
+  expect(JSON.parse(shown.out)).toMatchObject({ ...address, enabled: false, hasPassword: false });
+  // What is shown can be set again.
+  await writeFile(file, shown.out);
+  expect((await cli('channel', 'set', file)).code).toBe(0);
+  await writeFile(file, JSON.stringify({ ...address, port: 'smtp', pace: 0 }));
+  expect(await cli('channel', 'set', file)).toMatchObject({
+    code: 2,
+    err: expect.stringMatching(/port[^]*\n[^]*pace/),
+  });
+  // No mail server listens there.
+  expect((await cli('channel', 'test', 'you@example.com')).code).toBe(1);
+  expect(await cli('channel', 'delete')).toMatchObject({ code: 2, err: expect.stringContaining('--yes') });
+  expect(await cli('channel', 'delete', '--yes')).toMatchObject({ code: 0, out: 'Deleted.\n' });
+  expect((await cli('channel', 'show')).code).toBe(2);
 });
 
 test('unsubscribe-page: both states as HTML', async () => {

@@ -36,6 +36,8 @@ test('every command has examples that name it, explains its arguments, and can p
       .map((argument) => `${name}: ${argument.name()}`),
   ]);
   expect(wrong).toEqual([]);
+  const defaults = found.flatMap(({ command }) => helpOf(command).match(/\(default: [[{][^)]*/g) ?? []);
+  expect(defaults).toEqual([]);
 });
 
 test('a closed standard output, as of `| head`, is no error', async () => {

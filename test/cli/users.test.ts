@@ -30,6 +30,26 @@ test('list: in the order of IDs, or by the beginning of a text; more than a page
   expect(await cli('list', '--search', 'nobody')).toMatchObject({ code: 0, out: 'There are no such users.\n' });
 });
 
+test('preferences: shown and changed, by kind of message', async () => {
+  await laurel.app.put('/v1/users/pia', { name: 'Pia' });
+  const preferences = (...words: string[]): Promise<Ended> =>
+    cli('preferences', 'pia', '--app-url', laurel.appUrl, ...words);
+  const shown = await preferences();
+  expect(shown).toMatchObject({ code: 0, out: expect.stringMatching(/^recap +email, push$/m) });
+  const changed = await preferences('--notify', 'recap=none', '--notify', 'streak_reminder=push');
+  expect(changed.out).toMatch(/^recap +none$/m);
+  expect(changed.out).toMatch(/^streak_reminder +push$/m);
+  expect(changed.out).toMatch(/^reactivation +email, push$/m);
+  expect(JSON.parse((await preferences('--json')).out)).toMatchObject({
+    notifications: { recap: [], streak_reminder: ['push'] },
+  });
+  expect((await preferences('--notify', 'party=email')).err).toContain('The kind must be one of: streak_reminder, ');
+  for (const channels of ['recap', 'recap=', 'recap=fax'])
+    expect((await preferences('--notify', channels)).err).toContain('After the kind comes =');
+  const nobody = await cli('preferences', 'nobody', '--app-url', laurel.appUrl);
+  expect(nobody).toMatchObject({ code: 2, err: expect.stringContaining('404') });
+});
+
 test('export writes the document; delete needs --yes without a terminal, and says who is unknown', async () => {
   await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'x/1,2' }, value: 3 });
   const exported = await cli('export', 'x/1,2');

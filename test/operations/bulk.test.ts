@@ -28,6 +28,16 @@ describe('bulk items', () => {
     ]);
   });
 
+  test('names all faults of an item at once; a misspelt field explains a missing one', async () => {
+    const sent = [{ name: 'long', userId: 7 }, { nam: 'a', userId: 7 }, {}];
+    const { issues } = await items.each(sent, async (good) => good);
+    expect(issues.map(({ message }) => message)).toEqual([
+      'name must have at most 3 characters; userId must be a string',
+      'nam is not a known field (did you mean name?); userId must be a string',
+      'name is required',
+    ]);
+  });
+
   test('processes nothing without a valid one', async () => {
     const never = async (): Promise<object[]> => Promise.reject(new Error('called'));
     expect(await items.each([1], never)).toMatchObject({ done: [], issues: [{ index: 0 }] });

@@ -1,7 +1,6 @@
 /** What browsers have, and other runtimes may lack. */
-interface Page extends Partial<Pick<EventTarget, 'addEventListener' | 'removeEventListener'>> {
-  document?: Partial<Document>;
-}
+type Events = Partial<Pick<EventTarget, 'addEventListener' | 'removeEventListener'>>;
+type Page = Events & { document?: Events & { visibilityState?: string } };
 
 /**
  * Calls `listener` when a browser is online again, or shows the page again: then an attempt may succeed, and timers may have stood

@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { SystemState } from '../../domain/administration/system.ts';
 import { systemClock } from '../../clock.ts';
 import { version } from '../../version.ts';
-import { askAdmin } from '../admin-api.ts';
+import { type AdminOptions, askAdmin, askPatiently } from '../admin-api.ts';
 import { CommandError } from '../command.ts';
 import { Connection } from './connection.ts';
 import { type MadeEvent, type Shape } from './events.ts';
@@ -43,6 +43,10 @@ const BATCH_EVENTS = 1_000;
 const MOST_SAMPLES = 600;
 const RESEND_TIMEOUT_MS = 30_000;
 const VAIN_DELETIONS = 20;
+/** Lists without a user, half a second apart, while events wait to be stored. */
+const VAIN_LISTS = 60;
+/** Requests that delete users at the same time. */
+const DELETIONS = 4;
 
 export const userPrefix = (run: string): string => `load-${run}-`;
 
@@ -260,17 +264,34 @@ export async function clean(target: Target, run: string, progress: Progress): Pr
   if (admin === null) throw new CommandError('--clean needs the Admin API: give --admin-url.');
   let deleted = 0;
   let vain = 0;
-  for await (const ids of usersBeginning(admin, userPrefix(run))) {
-    const now = await deleteUsers(admin, ids);
-    // The list may be behind for a moment.
-    vain = now === 0 ? vain + 1 : 0;
-    if (vain === VAIN_DELETIONS) throw new CommandError(`The users ${ids[0]} … are listed, but cannot be deleted.`);
-    if (now === 0) await sleep(500);
-    deleted += now;
-    progress.step('users deleted', deleted, null);
+  for (;;) {
+    const pages = usersBeginning(admin, userPrefix(run));
+    const before = deleted;
+    let listed: string | undefined;
+    const deletePages = async (): Promise<void> => {
+      for await (const ids of pages) {
+        listed ??= ids[0];
+        const gone = await deleteUsers(admin, ids);
+        deleted += gone;
+        progress.step('users deleted', deleted, null);
+      }
+    };
+    await Promise.all(Array.from({ length: DELETIONS }, deletePages));
+    vain = deleted === before ? vain + 1 : 0;
+    // Users are listed when Postgres has them: the last events may still wait for that.
+    if (listed === undefined && (vain === VAIN_LISTS || !(await hasOutbox(admin)))) break;
+    if (listed !== undefined && vain === VAIN_DELETIONS)
+      throw new CommandError(`The users ${listed} … are listed, but cannot be deleted.`);
+    if (vain > 0) await sleep(500);
   }
   progress.end();
   return deleted;
+}
+
+/** Whether accepted events wait to be stored, of this run or other ones. */
+async function hasOutbox(admin: AdminOptions): Promise<boolean> {
+  const { shards } = await askPatiently<SystemState>(admin, { method: 'GET', path: '/v1/system' });
+  return (shards ?? []).some(({ outboxEntries }) => outboxEntries > 0);
 }
 
 async function versionsOf({ admin }: Target): Promise<LoadResult['versions']> {

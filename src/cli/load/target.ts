@@ -141,6 +141,9 @@ function withoutUnusable(shape: Shape, { requests }: Scenario): Shape {
   return shape;
 }
 
+/** Users that a request lists or deletes. */
+const PAGE = 100;
+
 /** Deletes up to 100 users; returns how many existed. */
 export async function deleteUsers(admin: AdminOptions, ids: readonly string[]): Promise<number> {
   const path = `/v1/users?ids=${ids.map(encodeURIComponent).join(',')}`;
@@ -150,12 +153,12 @@ export async function deleteUsers(admin: AdminOptions, ids: readonly string[]): 
 
 /** The IDs of users that begin with a text, in pages. */
 export async function* usersBeginning(admin: AdminOptions, prefix: string): AsyncGenerator<string[]> {
-  for (;;) {
-    const path = `/v1/users?search=${encodeURIComponent(prefix)}&limit=100`;
-    const page = await askPatiently<{ id: string }[]>(admin, { method: 'GET', path });
+  for (let after: string | undefined; ;) {
+    const query = new URLSearchParams({ search: prefix, limit: String(PAGE), ...(after !== undefined && { after }) });
+    const page = await askPatiently<{ id: string }[]>(admin, { method: 'GET', path: `/v1/users?${query.toString()}` });
     const ids = page.map(({ id }) => id).filter((id) => id.startsWith(prefix));
-    if (ids.length === 0) return;
-    // The caller deletes them, so the next page is the first again.
-    yield ids;
+    if (ids.length > 0) yield ids;
+    after = page.at(-1)?.id;
+    if (page.length < PAGE) return;
   }
 }
