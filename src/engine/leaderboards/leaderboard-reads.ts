@@ -30,7 +30,7 @@ import { shownRankings, shownSecondary } from './shown-rankings.ts';
 import { GivenStandings } from './given-standings.ts';
 import { LiveStandings } from './live-standings.ts';
 import { type Member, memberPage, percentileOf, ranked, rankedScore, type Standings } from './standings.ts';
-import { KeptTeams, type TeamScore, teamScores, type TeamStandings, teamStandings } from './teams.ts';
+import { createKeptTeams, type TeamScore, teamScores, type TeamStandings, teamStandings } from './teams.ts';
 
 /** Maximum number of rankings in an answer, since a board without a maximum may have a million. */
 const MAX_LIMIT = 10_000;
@@ -62,7 +62,7 @@ interface LeaderboardReadsOptions {
 /** Reads leaderboards. Ranks are current; streak boards follow midnight by some seconds. */
 export function createLeaderboardReads(options: LeaderboardReadsOptions) {
   const { redis, users, clock, past = NO_PAST, reusesTeams = true } = options;
-  const keptTeams = new KeptTeams();
+  const keptTeams = createKeptTeams();
   const runs = createRequestedRuns(clock);
   const { groupAmong, groups, requireGroup, scoredGroup } = createBoardGroups(redis, users, past, runs);
 
