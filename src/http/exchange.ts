@@ -25,7 +25,7 @@ import type { Route } from './route.ts';
 import { Sender, UNRECORDED } from './sender.ts';
 import { fileRequest, type FileRequest, sendFile } from './pages.ts';
 import { strictnessOf } from './adapted-answer.ts';
-import { type Bill, STORED_MS } from '../pacing/turns.ts';
+import { type Bill, STORED_MS, storedMs } from '../pacing/turns.ts';
 import type { HttpRequest, HttpResponse } from './uws.ts';
 
 /**
@@ -220,7 +220,7 @@ export class Exchange {
     this.context.admission.enter(route.queue, this.from!);
     this.isQueued = true;
     shares.note(tenantNo, begunMs);
-    if (route.operation.runsAtOnce === null || !shares.isAtOnce(tenantNo, begunMs))
+    if (route.operation.runsAtOnce === null || !shares.isAtOnce(caller, tenantNo, begunMs))
       return this.waitTurn(() => this.read());
     const measured = shares.measures();
     if (measured === 0) return this.read();
@@ -316,9 +316,17 @@ export class Exchange {
     if ('chunks' in answer) return this.stream(answer.chunks);
     if ('stream' in answer) return this.openStream(answer.stream);
     if ('file' in answer) return this.sendFile(answer.file);
+    if (this.call!.stateBytes !== undefined) this.chargeState(this.call!.stateBytes);
     const response: Response = { status: answer.status, json: this.written(answer) };
     if ('session' in answer && answer.session !== undefined) response.headers = this.sender.cookie(answer.session);
     this.respond(response, false);
+  }
+
+  /** Charges the caller for the storage of a large state. */
+  private chargeState(bytes: number): void {
+    const { route, context } = this;
+    context.shares.chargeEvent(this.admitted!.caller, this.from!.tenantNo, storedMs(bytes));
+    route.cost.storageMs += storedMs(bytes);
   }
 
   /** The answer as JSON text, adapted to the client. */

@@ -71,6 +71,8 @@ export interface Call<Params, Query, Body> {
   span?: Span;
   /** Set once the client has disconnected, so that nobody reads the answer. */
   isGone?: boolean;
+  /** Set by an operation that may run at once, if it wrote a large state: its size, for which the caller is charged. */
+  stateBytes?: number;
   /** The caller for the audit log; empty unless the operation is `audited`. */
   by: Author;
 }

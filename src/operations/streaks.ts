@@ -168,7 +168,7 @@ export const streaksRankings = operation('streaks_rankings', 'GET /v1/streaks/ra
   summary: 'The users with the longest streaks',
   description:
     'Of an earlier version of the contract; a leaderboard of streaks is its successor. `active` ranks streaks as they stand, `longest` ' +
-    'the longest that each user ever had. Users who are hidden from leaderboards are left out. An answer may be a second old.',
+    'the longest that each user ever had. Users who are hidden from leaderboards are left out. An answer may be some seconds old.',
   deprecated: true,
   query: Type.Object({
     limit: Type.Integer({ default: 10 }),

@@ -67,7 +67,7 @@ test('a user pays for what storing its changes will take, which is not the time 
   shares.note(1, clock.ms);
   shares.note(0, clock.ms);
   for (let n = 0; n < 1_000; n += 1) ada.bill(operation).wroteState(20_000);
-  expect(shares.isAtOnce(0, clock.ms)).toBe(true);
+  expect(shares.isAtOnce(ADMIN, 0, clock.ms)).toBe(true);
   shares.of(ADMIN, 0).bill(operation).wroteState(1_000_000);
   expect(retryAfter(() => shares.of(ADMIN, 0).requireRoom())).toBeNull();
 });
@@ -116,12 +116,12 @@ test('the events of a tenant that used more than half of the time wait only whil
   shares.note(0, clock.ms);
   clock.ms += 2_000;
   shares.of(ADMIN, 0).charge(5_000);
-  expect(shares.isAtOnce(0, clock.ms)).toBe(true);
+  expect(shares.isAtOnce(ADMIN, 0, clock.ms)).toBe(true);
   shares.note(1, clock.ms);
-  expect([shares.isAtOnce(0, clock.ms), shares.isAtOnce(1, clock.ms)]).toEqual([false, true]);
+  expect([shares.isAtOnce(ADMIN, 0, clock.ms), shares.isAtOnce(ADMIN, 1, clock.ms)]).toEqual([false, true]);
   // The debt of a tenant is small: it is paid within a second.
   clock.ms += 1_000;
-  expect(shares.isAtOnce(0, clock.ms)).toBe(true);
+  expect(shares.isAtOnce(ADMIN, 0, clock.ms)).toBe(true);
 });
 
 test('a user whose requests took too much time gets 429 with Retry-After; others, and admin keys, do not', async () => {
@@ -148,6 +148,41 @@ test('a user whose requests took too much time gets 429 with Retry-After; others
   expect(refused).toMatchObject({ status: 429, body: { code: 'too_many_requests' } });
   expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
   for (let no = 0; no < 2; no += 1) expect((await send()).status).toBe(200);
+});
+
+test('events that cost much more than others wait or get 429 once the user has used its share; those of others do not', async () => {
+  const limitOf = callerLimits({ applicationPerSecond: 50, adminPerSecond: 0 });
+  const event = operation('costly', 'GET /v1/costly', {
+    summary: 'Writes a very large state',
+    responses: { 200: Type.Object({}) },
+    runsAtOnce: () => true,
+    handle: async (_, call) => {
+      call.stateBytes = 10_000_000;
+      return { status: 200, body: {} };
+    },
+  });
+  const { server, client } = await startServer({ more: [event], shares: new Shares({ limitOf }) });
+  onTestFinished(() => server.close());
+  const send = (key?: string) => client.get('/v1/costly', key === undefined ? {} : { key });
+  expect((await send(USER_KEY)).status).toBe(200);
+  const refused = await send(USER_KEY);
+  expect(refused).toMatchObject({ status: 429, body: { code: 'too_many_requests' } });
+  // Two seconds of work, half a second of it in advance, at a twentieth of the time.
+  expect(Number(refused.headers.get('retry-after'))).toBeGreaterThanOrEqual(1);
+  for (let no = 0; no < 3; no += 1) expect((await send()).status).toBe(200);
+});
+
+test('only the user whose events used up its share is held back, until that is paid for', () => {
+  const { shares, clock } = sharesAt();
+  shares.chargeEvent(user('ada'), 0, 400);
+  expect(shares.isAtOnce(user('ada'), 0, clock.ms)).toBe(true);
+  shares.chargeEvent(user('ada'), 0, 200);
+  const atOnce = (): boolean[] => ['ada', 'bob'].map((id) => shares.isAtOnce(user(id), 0, clock.ms));
+  expect(atOnce()).toEqual([false, true]);
+  clock.ms += 2_000;
+  expect(atOnce()).toEqual([true, true]);
+  shares.chargeEvent(ADMIN, 0, 1_000_000);
+  expect(shares.isAtOnce(ADMIN, 0, clock.ms)).toBe(true);
 });
 
 test('of many costly requests of a user that are sent together, one begins', async () => {

@@ -4,6 +4,7 @@ import type { HappenedRecord, ScriptReply } from '../../packed/record.ts';
 import { REFUSAL } from '../../packed/refusal-fields.ts';
 import type { BatchReply } from '../../redis/batches.ts';
 import type { TenantPart } from '../../redis/keys.ts';
+import { LARGE_STATE_BYTES } from '../../pacing/turns.ts';
 import type { ReadyEvent } from '../events/ready-event.ts';
 import type { StepPart } from './block.ts';
 import { type Calls, type Changed, changeUsers, type Subject } from './change-users.ts';
@@ -36,6 +37,8 @@ interface EventCall {
   /** Maximum number of idempotency keys of a user on a UTC day; 0: unlimited. */
   keysPerDay: number;
   reached: ReachedClock;
+  /** Called for each large state that was written, with the place of the user's first event. */
+  onLargeState?: (place: number, bytes: number) => void;
 }
 
 /** A batch's step around its events. `indexes`: those of the events in the batch; `null` if nobody waits for results. */
@@ -60,7 +63,7 @@ export async function recordEvents(
   calls: Calls,
   part: TenantPart,
   events: readonly ReadyEvent[],
-  { nowMs, keysPerDay, reached }: EventCall,
+  { nowMs, keysPerDay, reached, onLargeState }: EventCall,
   step: EventStep | null = null,
 ): Promise<EventReplies> {
   // Also of users whose changes are computed later, earlier events were earlier.
@@ -83,6 +86,11 @@ export async function recordEvents(
   const replies: ScriptReply[] = [];
   for (const [at, own] of users.entries())
     for (const [nth, { event, place }] of own.entries()) replies[place] = replyTo(changed[at]!, nth, event);
+  if (onLargeState !== undefined)
+    for (const [at, own] of users.entries()) {
+      const bytes = changed[at]!.change.block?.state?.length ?? 0;
+      if (bytes >= LARGE_STATE_BYTES) onLargeState(own[0]!.place, bytes);
+    }
   return { ended, replies, refused: changed.reduce((sum, { change }) => sum + change.refused, 0) };
 }
 

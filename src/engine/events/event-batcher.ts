@@ -25,6 +25,8 @@ export interface Requester {
   readonly span?: Span;
   /** Whether its client has disconnected. An event that still waits then is dropped. */
   readonly isGone?: boolean;
+  /** Set once its event wrote a large state: its size. */
+  stateBytes?: number;
 }
 
 interface Waiting {
@@ -252,7 +254,11 @@ export function createEventBatcher(options: EventBatcherOptions) {
     const events = batch.map(({ event }) => event);
     const spans = scripts.traced ? batch.flatMap(({ from }) => from?.span ?? []) : undefined;
     try {
-      const replies = await call(part, events, { spans, joined }).finally(() => queues.finished(queue));
+      const onLargeState = (place: number, bytes: number): void => {
+        const { from } = batch[place]!;
+        if (from !== undefined) from.stateBytes = bytes;
+      };
+      const replies = await call(part, events, { spans, joined, onLargeState }).finally(() => queues.finished(queue));
       // The next call is sent while this one waits for its replica, which may be far away. With a replica on the same
       // machine this made no difference (5 pairs each).
       const replicated = scripts.replicated(part.shard);
@@ -297,7 +303,15 @@ export function createEventBatcher(options: EventBatcherOptions) {
   async function call(
     part: TenantPart,
     events: readonly ReadyEvent[],
-    { spans, joined }: { spans?: readonly Span[] | undefined; joined?: JoinedChange } = {},
+    {
+      spans,
+      joined,
+      onLargeState,
+    }: {
+      spans?: readonly Span[] | undefined;
+      joined?: JoinedChange;
+      onLargeState?: (place: number, bytes: number) => void;
+    } = {},
   ): Promise<ScriptReply[]> {
     const { scripts, clock, idempotencyKeysPerDay = 0 } = options;
     let persisted = new Map<string, ScriptReply>();
@@ -314,6 +328,7 @@ export function createEventBatcher(options: EventBatcherOptions) {
       nowMs: clock.now(),
       keysPerDay: idempotencyKeysPerDay,
       reached,
+      ...(onLargeState && { onLargeState }),
     });
     return ended === 'stored' ? callOthers(part, events, persisted) : replies;
   }

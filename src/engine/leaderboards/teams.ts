@@ -6,8 +6,8 @@ import { TEAM_SUM } from '../../packed/call-fields.ts';
 import { connectionOf } from '../../redis/endpoints.ts';
 import { teamsKey } from '../../redis/keys.ts';
 import { tenantParts } from '../../redis/parts.ts';
-import { Slices } from '../../pacing/slices.ts';
-import { inOwnTurn } from '../../pacing/turns.ts';
+import { KeptResults } from '../../pacing/kept-results.ts';
+import { mappedInSlices, Slices } from '../../pacing/slices.ts';
 import { GivenStandings } from './given-standings.ts';
 import { type RankedGroup } from './live-standings.ts';
 
@@ -37,15 +37,16 @@ export async function teamScores(
     tenantParts(redis, run.tenantNo).map((part) => fieldsOf(connectionOf(redis, part.shard), teamsKey(part, run))),
   );
   const slices = new Slices();
-  for (const [field, text] of parts.flat()) {
-    if (slices.over) await slices.turn();
-    const name = field.slice(1);
-    let team = teams.get(name);
-    if (team === undefined) teams.set(name, (team = { whole: 0n, micros: 0n, members: 0 }));
-    if (field.startsWith(TEAM_SUM.whole)) team.whole += BigInt(text);
-    else if (field.startsWith(TEAM_SUM.micros)) team.micros += BigInt(text);
-    else team.members += Number(text);
-  }
+  for (const fields of parts)
+    for (const [field, text] of fields) {
+      if (slices.over) await slices.turn();
+      const name = field.slice(1);
+      let team = teams.get(name);
+      if (team === undefined) teams.set(name, (team = { whole: 0n, micros: 0n, members: 0 }));
+      if (field.startsWith(TEAM_SUM.whole)) team.whole += BigInt(text);
+      else if (field.startsWith(TEAM_SUM.micros)) team.micros += BigInt(text);
+      else team.members += Number(text);
+    }
   const ranked: TeamScore[] = [];
   for (const [team, { whole, micros, members }] of teams) {
     if (slices.over) await slices.turn();
@@ -65,58 +66,23 @@ export interface TeamStandings {
 
 /** Ranks teams, in slices. */
 export async function teamStandings(teams: readonly TeamScore[], board: Leaderboard): Promise<TeamStandings> {
-  const standings = await GivenStandings.of(
-    teams.map(({ team, score }) => ({ userId: team, score })),
-    board,
-  );
-  return { standings, sizes: new Map(teams.map(({ team, members }) => [team, members])) };
+  const members = await mappedInSlices(teams, ({ team, score }) => ({ userId: team, score }));
+  const standings = await GivenStandings.of(members, board);
+  const sizes = new Map<string, number>();
+  const slices = new Slices();
+  for (const { team, members } of teams) {
+    sizes.set(team, members);
+    if (slices.over) await slices.turn();
+  }
+  return { standings, sizes };
 }
 
-/** How long a ranking is reused, in multiples of the time that it took. */
-const KEPT = 20;
 /** Maximum number of teams in rankings that are kept, over all leaderboards: some 50 MB. */
 const MOST_TEAMS_KEPT = 200_000;
 
-/** Reuses rankings of teams: each is made at most a twentieth of the time, once for all requests that wait for it. */
-export class KeptTeams {
-  /** Oldest first, with the number of teams; 0 until it is known. */
-  private readonly kept = new Map<string, { made: Promise<TeamStandings>; teams: number }>();
-
-  /** The ranking that `rank` made for this name, a moment ago or now. Rejects as it does. */
-  of(name: string, rank: () => Promise<TeamStandings>): Promise<TeamStandings> {
-    let kept = this.kept.get(name);
-    if (kept === undefined) {
-      this.kept.set(name, (kept = { made: rank(), teams: 0 }));
-      void this.forgetLater(name, kept);
-    }
-    return inOwnTurn(kept.made);
-  }
-
-  private async forgetLater(name: string, kept: { made: Promise<TeamStandings>; teams: number }): Promise<void> {
-    const begunMs = performance.now();
-    const forget = (): void => {
-      if (this.kept.get(name) === kept) this.kept.delete(name);
-    };
-    try {
-      kept.teams = (await kept.made).sizes.size;
-      setTimeout(forget, KEPT * (performance.now() - begunMs)).unref();
-      this.makeRoomFor(name);
-    } catch {
-      forget();
-    }
-  }
-
-  private makeRoomFor(newest: string): void {
-    let sum = 0;
-    for (const { teams } of this.kept.values()) sum += teams;
-    for (const [name, { teams }] of this.kept) {
-      if (sum <= MOST_TEAMS_KEPT) return;
-      if (teams === 0 || name === newest) continue;
-      this.kept.delete(name);
-      sum -= teams;
-    }
-  }
-}
+/** Rankings of teams that are reused. */
+export const createKeptTeams = (): KeptResults<TeamStandings> =>
+  new KeptResults({ mostWeight: MOST_TEAMS_KEPT, weightOf: ({ sizes }) => sizes.size });
 
 /** The score of a team, in millionths; 0 if it is not ranked. */
 function scoreOf({ teamsBy, teamMinMembers }: Leaderboard, sum: Micros, members: number): Micros {
@@ -124,14 +90,25 @@ function scoreOf({ teamsBy, teamMinMembers }: Leaderboard, sum: Micros, members:
   return teamsBy === 'mean' ? sum / BigInt(members) : sum;
 }
 
-async function fieldsOf(redis: Redis, key: string): Promise<[field: string, value: string][]> {
-  if ((await redis.hlen(key)) <= MOST_AT_ONCE) return Object.entries(await redis.hgetall(key));
+async function fieldsOf(redis: Redis, key: string): Promise<ReadonlyMap<string, string>> {
   const fields = new Map<string, string>();
+  const slices = new Slices();
+  const add = async (flat: readonly string[]): Promise<void> => {
+    for (let at = 0; at < flat.length; at += 2) {
+      fields.set(flat[at]!, flat[at + 1]!);
+      if (slices.over) await slices.turn();
+    }
+  };
+  if ((await redis.hlen(key)) <= MOST_AT_ONCE) {
+    // Not `hgetall`, which would make an object of so many fields in one go.
+    await add((await redis.call('HGETALL', key)) as string[]);
+    return fields;
+  }
   let cursor = '0';
   do {
     const [next, flat] = await redis.hscan(key, cursor, 'COUNT', MOST_AT_ONCE / 10);
-    for (let at = 0; at < flat.length; at += 2) fields.set(flat[at]!, flat[at + 1]!);
+    await add(flat);
     cursor = next;
   } while (cursor !== '0');
-  return [...fields];
+  return fields;
 }

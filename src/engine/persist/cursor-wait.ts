@@ -77,8 +77,8 @@ export function signalAwaited(redis: Redis, shard: number): () => void {
   };
 }
 
-/** Interval between reads of the cursor while a caller waits. */
-const LOOK_MS = 10;
+/** Interval between reads of the cursor while a caller waits: it grows with the time that the newest caller has waited. */
+const LOOK = { leastMs: 10, mostMs: 100, share: 1 / 8 };
 
 interface CursorWait {
   /** The outbox position to wait for. */
@@ -149,9 +149,14 @@ class ShardWatch {
       }
       if (this.waiters.length === 0 || this.newcomers) continue;
       this.wake = new AbortController();
-      await sleep(LOOK_MS, undefined, { signal: this.wake.signal }).catch(() => undefined);
+      await sleep(this.pauseMs(), undefined, { signal: this.wake.signal }).catch(() => undefined);
     }
     this.running = false;
+  }
+
+  private pauseMs(): number {
+    const waitedMs = performance.now() - this.waiters.at(-1)!.beganMs;
+    return Math.min(Math.max(LOOK.leastMs, waitedMs * LOOK.share), LOOK.mostMs);
   }
 
   /** Those who wait share the cost of a read. */

@@ -9,35 +9,30 @@ import { AppError } from '../../errors.ts';
 import { decodeUser } from '../../rules/user-codec.ts';
 import type { User } from '../../rules/user.ts';
 import { endedStreaks, type StreakOrigin, usersByStreakOrigin } from '../../postgres/history/streaks.ts';
+import { compareBytes } from '../leaderboards/standings.ts';
 import { settledNow } from '../responses/streaks.ts';
 import { statesInSlices } from '../../redis/parts.ts';
-import { inOwnTurn } from '../../pacing/turns.ts';
+import { KeptResults } from '../../pacing/kept-results.ts';
 
 /** Maximum number of users in an answer. This many are always computed. */
 const MOST_RANKED = 100;
 const PAGE = 500;
 /** Maximum number of users or ended streaks to examine for a ranking. */
 const MOST_READ = 5_000;
-/** How long a ranking is reused. */
+/** How long a ranking is reused at least. */
 const KEEP_MS = 1_000;
 /** A local day is at most one ahead of UTC's; so is a week that starts on another day since the settings changed. */
 const PERIODS_AHEAD = 2;
 
-interface Kept {
-  made: Promise<Ranking>;
-  /** In the time of `performance.now()`; infinite while the ranking is being computed. */
-  until: number;
-}
-
 /**
- * The users of a tenant with the longest streaks. Each process computes a ranking at most once a second for each tenant and
- * type. Candidates come from indexes in Postgres, so the latest changes may be missing; their streaks come from Redis.
+ * The users of a tenant with the longest streaks. Each process computes a ranking of a tenant and type at most once a second, and at
+ * most a twentieth of the time. Candidates come from indexes in Postgres, so the latest changes may be missing; their streaks come from Redis.
  */
 export class StreakRankings {
   private readonly redis: Redis;
   private readonly pool: Pool;
   private readonly clock: Clock;
-  private readonly kept = new Map<string, Kept>();
+  private readonly kept = new KeptResults<Ranking>({ leastMs: KEEP_MS });
 
   constructor(redis: Redis, pool: Pool, clock: Clock) {
     this.redis = redis;
@@ -55,23 +50,7 @@ export class StreakRankings {
     if (limit < 1 || limit > MOST_RANKED)
       throw new AppError('unprocessable', `limit must be from 1 to ${MOST_RANKED}.`);
     const key = `${compiled.catalog.tenantNo}:${compiled.catalog.streaks.frequency}:${type}`;
-    let kept = this.kept.get(key);
-    if (kept === undefined || performance.now() >= kept.until) {
-      kept = { made: this.make(compiled, type), until: Infinity };
-      this.kept.set(key, kept);
-      void this.forget(key, kept);
-    }
-    return (await inOwnTurn(kept.made)).slice(0, limit);
-  }
-
-  private async forget(key: string, kept: Kept): Promise<void> {
-    try {
-      await kept.made;
-      kept.until = performance.now() + KEEP_MS;
-      setTimeout(() => this.kept.get(key) === kept && this.kept.delete(key), KEEP_MS).unref();
-    } catch {
-      this.kept.delete(key);
-    }
+    return (await this.kept.of(key, () => this.make(compiled, type))).slice(0, limit);
   }
 
   private async make(compiled: CompiledCatalog, type: StreakRankingType): Promise<Ranking> {
@@ -99,7 +78,7 @@ export class StreakRankings {
         after,
       });
       const ids = page.map(({ id }) => id);
-      for (const [userId, state] of await this.visible(catalog.tenantNo, ids)) best.add(userId, state, lengthOf(state));
+      for await (const [userId, state] of this.visible(catalog.tenantNo, ids)) best.add(userId, state, lengthOf(state));
       after = page.at(-1) ?? null;
       // A streak with a later origin is not longer than from there to the last period.
       if (page.length < PAGE || best.least() > last - after!.origin) return;
@@ -115,7 +94,9 @@ export class StreakRankings {
         limit: PAGE,
         offset,
       });
-      const states = new Map(await this.visible(tenantNo, [...new Set(page.map(({ userId }) => userId))]));
+      const states = new Map<string, User>();
+      for await (const [userId, state] of this.visible(tenantNo, [...new Set(page.map(({ userId }) => userId))]))
+        states.set(userId, state);
       for (const { userId, length } of page) {
         const state = states.get(userId);
         if (state !== undefined) best.add(userId, state, length);
@@ -124,14 +105,12 @@ export class StreakRankings {
     }
   }
 
-  /** Those of the users who exist and are not hidden. */
-  private async visible(tenantNo: number, ids: readonly string[]): Promise<[id: string, state: User][]> {
-    const visible: [id: string, state: User][] = [];
+  /** Those of the users who exist and are not hidden, in slices. */
+  private async *visible(tenantNo: number, ids: readonly string[]): AsyncGenerator<[id: string, state: User]> {
     for await (const { userId, packed } of statesInSlices(this.redis, tenantNo, ids)) {
       const state = packed === null ? null : decodeUser(packed);
-      if (state?.hidden === 0) visible.push([userId, state]);
+      if (state?.hidden === 0) yield [userId, state];
     }
-    return visible;
   }
 }
 
@@ -148,9 +127,7 @@ class Best {
   /** The longest first. Drops the others, so that each page sorts only its own additions. */
   rows(): Ranking {
     const rows = [...this.users.values()]
-      .toSorted(
-        (a, b) => b.streakLength - a.streakLength || Buffer.compare(Buffer.from(b.userId), Buffer.from(a.userId)),
-      )
+      .toSorted((a, b) => b.streakLength - a.streakLength || compareBytes(b.userId, a.userId))
       .slice(0, MOST_RANKED);
     this.users = new Map(rows.map((row) => [row.userId, row]));
     return rows;

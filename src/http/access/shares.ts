@@ -119,10 +119,19 @@ export class Account {
   /** Charges the user alone: for what others do not wait for in this process, but in workers and Postgres. */
   readonly chargeUser = (ms: number): void => this.payer?.charge(ms, this.nowMs());
 
+  /** How long until the user has time to use again; not positive if it has. */
+  private get waitMs(): number {
+    return this.payer?.waitMs(this.nowMs()) ?? 0;
+  }
+
+  /** Whether the user has used up its share. */
+  get isOverShare(): boolean {
+    return this.waitMs > 0;
+  }
+
   /** Throws 429 if the user has used up its share. */
   requireTime(): void {
-    if (this.payer === null) return;
-    const waitMs = this.payer.waitMs(this.nowMs());
+    const { waitMs } = this;
     if (waitMs > 0)
       throw new OverShare(
         'Earlier requests of this user took too much time; try again after the time in Retry-After',
@@ -148,6 +157,8 @@ export class Shares {
   private readonly tenants = new Map<number, TenantAccount>();
   private accounts = new Map<string, Account>();
   private before = new Map<string, Account>();
+  /** Of users whose events used up their share: others' events do not look up an account. */
+  private readonly overByEvents = new Map<string, Account>();
   private sinceMs: number;
   private latestTenantNo = -1;
   private sharedUntilMs = -Infinity;
@@ -183,9 +194,26 @@ export class Shares {
     this.sharedUntilMs = atMs + SHARED_MS;
   }
 
-  /** Whether an event may run at once: the tenant is within its share, or has the process to itself. */
-  isAtOnce(tenantNo: number, atMs: number): boolean {
-    return !this.isOver(this.tenantOf(tenantNo).payer, atMs);
+  /**
+   * Whether an event may run at once: the tenant is within its share, or has the process to itself, and the caller's events did not use
+   * up the user's share.
+   */
+  isAtOnce(caller: Caller, tenantNo: number, atMs: number): boolean {
+    return !this.isOver(this.tenantOf(tenantNo).payer, atMs) && (this.overByEvents.size === 0 || this.mayGoOn(caller));
+  }
+
+  /** Charges a caller for an event that cost much more than the usual. */
+  chargeEvent(caller: Caller, tenantNo: number, ms: number): void {
+    const account = this.of(caller, tenantNo);
+    account.chargeUser(ms);
+    if (account.isOverShare) this.overByEvents.set(this.limitOf(caller).name, account);
+  }
+
+  private mayGoOn(caller: Caller): boolean {
+    const { name } = this.limitOf(caller);
+    if (this.overByEvents.get(name)?.isOverShare === true) return false;
+    this.overByEvents.delete(name);
+    return true;
   }
 
   /** Whether a tenant has used more than its share, and does not have the process to itself. */
@@ -212,6 +240,7 @@ export class Shares {
 
   private forget(nowMs: number): void {
     for (const [key, account] of this.before) if (!account.lane.isIdle) this.accounts.set(key, account);
+    for (const [name, { isOverShare }] of this.overByEvents) if (!isOverShare) this.overByEvents.delete(name);
     this.before = this.accounts;
     this.accounts = new Map();
     this.sinceMs = nowMs;

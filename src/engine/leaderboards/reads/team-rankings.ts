@@ -5,14 +5,14 @@ import { AppError } from '../../../errors.ts';
 import { leaderboardResponse } from '../../responses/leaderboards.ts';
 import type { PastRuns } from '../runs.ts';
 import { memberPage, ranked } from '../standings.ts';
-import { KeptTeams, type TeamScore, type TeamStandings, teamScores, teamStandings } from '../teams.ts';
+import { createKeptTeams, type TeamScore, type TeamStandings, teamScores, teamStandings } from '../teams.ts';
 import { type PageQuery, type RequestedRuns, boardRunOf, requireLimit, requireStart } from './requested-runs.ts';
 
 type TeamQuery = Pick<PageQuery, 'offset' | 'limit' | 'run'> & { team?: string };
 
 /** Ranks the teams of leaderboards. `reuses`: whether a ranking answers several calls. */
 export function createTeamRankings(redis: Redis, past: PastRuns, runs: RequestedRuns, reuses: boolean) {
-  const keptTeams = new KeptTeams();
+  const keptTeams = createKeptTeams();
 
   /**
    * A page of the ranking of a board's teams. The run is the one that begins on the requested day, else the one of the UTC
