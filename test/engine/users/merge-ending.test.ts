@@ -51,10 +51,7 @@ beforeAll(async () => {
   // Nobody fills the leaderboards, as no worker runs.
   await laurel.pool.query(`DELETE FROM jobs`);
 });
-afterAll(async () => {
-  redis.disconnect();
-  await laurel.close();
-});
+afterAll(() => laurel.close());
 
 /** Stores what waits. */
 async function persist(): Promise<void> {
