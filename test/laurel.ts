@@ -35,7 +35,7 @@ export interface TestLaurel {
   redisUrl: string;
   databaseUrl: string;
   redis: Redis;
-  /** Another, unguarded connection to the Redis of `redis`, which answers. */
+  /** Another, unguarded connection to the Redis of `redis`, which answers. `close` ends it. */
   connect(): Promise<Redis>;
   pool: Pool;
   /** The context of the first frontend's operations. */
@@ -182,6 +182,7 @@ export async function startLaurel(
   // Redis is accepted in the background, which takes time on a busy machine. A Redis of the test may be about to fail.
   await untilReady(first, options.redisUrl === undefined ? 120_000 : 20_000);
   const others: { close(): Promise<void> }[] = [];
+  const connections: Redis[] = [];
   if (options.workers === true) {
     const acknowledgeMs = options.acknowledgeMs ?? null;
     const delivery = { allowPrivate: options.webhookAllowPrivate ?? false };
@@ -203,6 +204,7 @@ export async function startLaurel(
     redis: first.laurel.redis,
     connect: async () => {
       const redis = await connectRedis(redisUrl);
+      connections.push(redis);
       await Promise.all(
         [redis, ...endpointsOf(redis).map((endpoint) => endpoint.redis)].map((each) => redisReady(each)),
       );
@@ -217,6 +219,7 @@ export async function startLaurel(
       return more;
     },
     close: async () => {
+      for (const connection of connections.splice(0)) connection.disconnect();
       for (const other of others) await other.close();
       await first.close();
       await stack.close();

@@ -1,4 +1,4 @@
-import type { MergeStep } from '../src/engine/users/merge-ending.ts';
+import type { MergeStep } from '../src/engine/users/merge-changes.ts';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
 import { systemClock } from '../src/clock.ts';

@@ -1,6 +1,9 @@
 import type { Pool } from 'pg';
 import { compileCatalog, type CompiledCatalog } from '../../src/catalog/compiled-catalog.ts';
-import { createLeaderboardReads, type LeaderboardReads } from '../../src/engine/leaderboards/reads/leaderboard-reads.ts';
+import {
+  createLeaderboardReads,
+  type LeaderboardReads,
+} from '../../src/engine/leaderboards/reads/leaderboard-reads.ts';
 import type { PastRuns } from '../../src/engine/leaderboards/runs.ts';
 import { Persister } from '../../src/engine/persist/persister.ts';
 import { PointsReads } from '../../src/engine/points/points-reads.ts';

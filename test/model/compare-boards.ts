@@ -1,7 +1,10 @@
 import type { Pool } from 'pg';
 import type { Leaderboard } from '../../src/domain/catalog.ts';
 import { createKeptRuns } from '../../src/engine/leaderboards/kept-runs.ts';
-import { createLeaderboardReads, type LeaderboardReads } from '../../src/engine/leaderboards/reads/leaderboard-reads.ts';
+import {
+  createLeaderboardReads,
+  type LeaderboardReads,
+} from '../../src/engine/leaderboards/reads/leaderboard-reads.ts';
 import type { TestUsers } from '../engine/users/test-users.ts';
 import type { LeaderboardRanking } from '../../src/domain/leaderboard.ts';
 import { groupOf, rankedAmong, standings, teamsOn, type Place } from './boards.ts';

@@ -52,10 +52,7 @@ beforeAll(async () => {
   await laurel.admin.put('/v1/configuration', CONFIGURATION);
   await backdated(laurel);
 });
-afterAll(async () => {
-  redis.disconnect();
-  await laurel.close();
-});
+afterAll(() => laurel.close());
 
 const to = async (now: string): Promise<void> =>
   expect((await laurel.admin.put('/v1/clock', { now })).status).toBe(200);

@@ -122,11 +122,7 @@ test('days are known after Redis was lost; a deleted user who returns counts aga
   // Reads what Postgres holds, and so waits until it holds the events.
   await active();
   const redis = await laurel.connect();
-  try {
-    await emptyRedis(redis);
-  } finally {
-    redis.disconnect();
-  }
+  await emptyRedis(redis);
   await flip();
   expect(await changed(() => flip('04T09'))).toEqual({});
   expect(await changed(() => flip('05T09'))).toEqual({ '06-05': 1 });

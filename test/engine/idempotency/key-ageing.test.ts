@@ -36,10 +36,7 @@ beforeEach(async () => {
   redis = await laurel.connect();
   await redisReady(redis);
 });
-afterEach(async () => {
-  redis.disconnect();
-  await laurel.close();
-});
+afterEach(() => laurel.close());
 
 const flip = (id: string, value: number, key?: string) =>
   laurel.app.post(

@@ -13,6 +13,18 @@ import { keysOf } from '../../stack/all-servers.ts';
 
 type Boards = NonNullable<Configuration['leaderboards']>;
 
+/** A leaderboard that begins again every day. */
+export const DAILY = {
+  key: 'board',
+  name: 'Board',
+  status: 'active',
+  rankBy: 'metric',
+  metricKey: 'm',
+  start: '2026-11-01',
+  runUnit: 'day',
+  runInterval: 1,
+} as const;
+
 /** A Laurel whose leaderboards the test advances by its clock, one due time after another. */
 export class BoardsByTheClock {
   readonly laurel: TestLaurel;

@@ -1,7 +1,7 @@
 import { afterEach, expect, test } from 'vitest';
 import type { LeagueCohorts, Leagues, UserLeague } from '../../../src/domain/leagues.ts';
 import type { ClosingStep } from '../../../src/engine/leaderboards/league-closing.ts';
-import { BoardsByTheClock } from './boards-by-the-clock.ts';
+import { BoardsByTheClock, DAILY } from './boards-by-the-clock.ts';
 import { closeLeagues } from './leagues-by-the-clock.ts';
 
 let boards: BoardsByTheClock;
@@ -10,17 +10,7 @@ afterEach(() => boards.laurel.close());
 const tiers = ['Bronze', 'Silver', 'Gold'].map((name) => ({ name, badge: { url: `https://example.com/${name}.png` } }));
 const leagues: Leagues = { tiers, cohortUsers: 10, promoted: 2, demoted: 2, inactive: 'fall' };
 
-const daily = {
-  key: 'board',
-  name: 'Board',
-  status: 'active',
-  rankBy: 'metric',
-  metricKey: 'm',
-  start: '2026-11-01',
-  runUnit: 'day',
-  runInterval: 1,
-  leagues,
-} as const;
+const daily = { ...DAILY, leagues };
 
 const start = (more: object = {}, now = '2026-11-18T12:30:00Z'): Promise<BoardsByTheClock> =>
   BoardsByTheClock.start(now, [{ ...daily, ...more } as never]);

@@ -1,21 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, expect, test } from 'vitest';
 import { differencesIn } from '../../differences.ts';
-import { BoardsByTheClock } from './boards-by-the-clock.ts';
+import { BoardsByTheClock, DAILY } from './boards-by-the-clock.ts';
 import { type RewardStep, rewardRanks } from './rewards-by-the-clock.ts';
 
 // Users are merged while the ranks of a run are being rewarded, and the worker dies before or after it has noted what it paid.
 
-const BOARD = {
-  key: 'board',
-  name: 'Board',
-  status: 'active',
-  rankBy: 'metric',
-  metricKey: 'm',
-  start: '2026-11-01',
-  runUnit: 'day',
-  runInterval: 1,
-} as const;
 const forRanks = { type: 'achievement', status: 'active', leaderboardKey: 'board' } as const;
 const XP = {
   key: 'xp',
@@ -31,7 +21,7 @@ afterEach(() => boards.laurel.close());
 
 /** A run in which `first` and `third` have the rewarded ranks, and `none` has no place; it has ended. */
 async function start(): Promise<void> {
-  boards = await BoardsByTheClock.start('2026-11-18T10:00:00Z', [BOARD], { pointsSystems: [XP] });
+  boards = await BoardsByTheClock.start('2026-11-18T10:00:00Z', [DAILY], { pointsSystems: [XP] });
   for (const [user, value] of Object.entries({ first: 9, second: 7, third: 5 })) await boards.event(user, value);
   await boards.at('2026-11-19T11:00:00Z');
   await boards.event('none', 1);

@@ -1,23 +1,12 @@
 import { afterEach, expect, test } from 'vitest';
 import type { Configuration } from '../../../src/domain/configuration.ts';
 import type { RankRewardsOptions } from '../../../src/engine/leaderboards/rank-rewards.ts';
-import { BoardsByTheClock } from './boards-by-the-clock.ts';
+import { BoardsByTheClock, DAILY } from './boards-by-the-clock.ts';
 import { rewardRanks } from './rewards-by-the-clock.ts';
 import { differencesIn } from '../../differences.ts';
 
 let boards: BoardsByTheClock;
 afterEach(() => boards.laurel.close());
-
-const daily = {
-  key: 'board',
-  name: 'Board',
-  status: 'active',
-  rankBy: 'metric',
-  metricKey: 'm',
-  start: '2026-11-01',
-  runUnit: 'day',
-  runInterval: 1,
-} as const;
 
 const forRanks = { type: 'achievement', status: 'active', leaderboardKey: 'board' } as const;
 const xp = {
@@ -46,7 +35,7 @@ const pointsOf = async (user: string, system = 'xp'): Promise<number> =>
 const completedBy = async (user: string): Promise<string[]> =>
   (await boards.laurel.app.get(`/v1/users/${user}/achievements`)).body.map(({ key }: { key: string }) => key);
 
-const start = (board: object = daily, more: Partial<Configuration> = {}): Promise<BoardsByTheClock> =>
+const start = (board: object = DAILY, more: Partial<Configuration> = {}): Promise<BoardsByTheClock> =>
   BoardsByTheClock.start('2026-11-18T10:00:00Z', [board as never], {
     pointsSystems: [xp],
     achievements: [podium],
@@ -83,7 +72,7 @@ test('final ranks are rewarded once, with points and achievements, as ties are r
 test('the worker may die after any step: everyone is paid once, and only the rewarded ranks are visited', async () => {
   const some = { ...forRanks, points: 3, rankFrom: 400, rankTo: 402 };
   const most = { ...forRanks, points: 5, rankTo: 250 };
-  boards = await start(daily, { pointsSystems: [{ key: 'xp', name: 'XP', triggers: [most, some] }], achievements: [] });
+  boards = await start(DAILY, { pointsSystems: [{ key: 'xp', name: 'XP', triggers: [most, some] }], achievements: [] });
   const events = Array.from({ length: 500 }, (_, n) => ({ metricKey: 'm', user: { id: `u${n}` }, value: 1000 - n }));
   for (const { user, value } of events) await boards.event(user, value);
   await boards.at('2026-11-19T12:00:11Z');
@@ -136,14 +125,14 @@ test('rules of later than the end, inactive ones and deleted users get and give 
 
 test('rewards in points count on the leaderboards of the points, run by run, however late the work is done', async () => {
   const ofPoints = {
-    ...daily,
+    ...DAILY,
     key: 'rich',
     name: 'Rich',
     rankBy: 'points',
     metricKey: undefined,
     pointsSystemKey: 'xp',
   };
-  boards = await BoardsByTheClock.start('2026-11-18T10:00:00Z', [daily, ofPoints as never], { pointsSystems: [xp] });
+  boards = await BoardsByTheClock.start('2026-11-18T10:00:00Z', [DAILY, ofPoints as never], { pointsSystems: [xp] });
   await boards.event('a', 9);
   await boards.event('b', 7);
   await boards.at('2026-11-19T10:00:00Z');
@@ -159,7 +148,7 @@ test('rewards in points count on the leaderboards of the points, run by run, how
 });
 
 test('each group of a breakdown has its own ranks', async () => {
-  boards = await start({ ...daily, breakdownAttributes: ['land'] });
+  boards = await start({ ...DAILY, breakdownAttributes: ['land'] });
   await boards.event({ id: 'a', attributes: { land: 'de' } }, 9);
   await boards.event({ id: 'b', attributes: { land: 'de' } }, 7);
   await boards.event({ id: 'c', attributes: { land: 'fr' } }, 1);
@@ -237,11 +226,11 @@ test('a correction after the end changes no rank, reward or award, and Redis hol
 });
 
 test('a reversal names final runs of highest values and of points in which the rank would differ', async () => {
-  const best = { ...daily, key: 'best', name: 'Best', aggregate: 'max', maxParticipants: 2 };
-  const fast = { ...daily, key: 'fast', name: 'Fast', aggregate: 'min', order: 'ascending' };
-  const rich = { ...daily, key: 'rich', name: 'Rich', rankBy: 'points', metricKey: undefined, pointsSystemKey: 'xp' };
+  const best = { ...DAILY, key: 'best', name: 'Best', aggregate: 'max', maxParticipants: 2 };
+  const fast = { ...DAILY, key: 'fast', name: 'Fast', aggregate: 'min', order: 'ascending' };
+  const rich = { ...DAILY, key: 'rich', name: 'Rich', rankBy: 'points', metricKey: undefined, pointsSystemKey: 'xp' };
   const each = { type: 'metric', metricKey: 'm', metricThreshold: 1, points: 1, status: 'active' } as const;
-  boards = await BoardsByTheClock.start('2026-11-18T10:00:00Z', [daily, best, fast, rich] as never, {
+  boards = await BoardsByTheClock.start('2026-11-18T10:00:00Z', [DAILY, best, fast, rich] as never, {
     pointsSystems: [{ key: 'xp', name: 'XP', triggers: [each] }],
   });
   const { laurel } = boards;

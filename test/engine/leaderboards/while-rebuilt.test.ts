@@ -3,7 +3,7 @@ import { RedisNotReady } from '../../../src/redis/gate.ts';
 import { decodeUser } from '../../../src/rules/user-codec.ts';
 import { packedUser } from '../../../src/redis/parts.ts';
 import { rebuildByHand, rebuildThatStands } from '../rebuild/by-hand.ts';
-import { BoardsByTheClock } from './boards-by-the-clock.ts';
+import { BoardsByTheClock, DAILY } from './boards-by-the-clock.ts';
 import { differencesIn } from '../../differences.ts';
 
 let boards: BoardsByTheClock;
@@ -12,19 +12,7 @@ let goOn: () => Promise<void>;
 
 beforeEach(async () => {
   goOn = () => Promise.resolve();
-  boards = await BoardsByTheClock.start('2026-11-18T12:00:00Z', [
-    {
-      key: 'board',
-      name: 'Board',
-      status: 'active',
-      rankBy: 'metric',
-      metricKey: 'm',
-      start: '2026-11-01',
-      runUnit: 'day',
-      runInterval: 1,
-      breakdownAttributes: ['land'],
-    },
-  ]);
+  boards = await BoardsByTheClock.start('2026-11-18T12:00:00Z', [{ ...DAILY, breakdownAttributes: ['land'] }]);
   await boards.event({ id: 'u', attributes: { land: 'de' } }, 5);
   await boards.event({ id: 'v', attributes: { land: 'fr' } }, 7);
 });

@@ -36,7 +36,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await signals.close();
   tail.stop();
-  connected.disconnect();
   await laurel.close();
 });
 

@@ -52,10 +52,7 @@ beforeEach(async () => {
   redis = await laurel.connect();
   await redisReady(redis);
 });
-afterEach(async () => {
-  redis.disconnect();
-  await laurel.close();
-});
+afterEach(() => laurel.close());
 
 const flip = (id: string, value: number, more: { key?: string; deck?: string } = {}) =>
   laurel.app.post(

@@ -39,10 +39,7 @@ beforeAll(async () => {
   await redisReady(redis);
   await addTenants(laurel, TENANTS);
 });
-afterAll(async () => {
-  redis.disconnect();
-  await laurel.close();
-});
+afterAll(() => laurel.close());
 
 const event = async (tenantId: string, user: string): Promise<number> =>
   (await laurel.app.post('/v1/metrics/flips/event', { user: { id: user }, value: 1 }, { tenantId })).status;

@@ -25,10 +25,7 @@ beforeEach(async () => {
   redis = await laurel.connect();
   await redisReady(redis);
 });
-afterEach(async () => {
-  redis.disconnect();
-  await laurel.close();
-});
+afterEach(() => laurel.close());
 
 const epoch = async (): Promise<number> =>
   (await laurel.pool.query<{ epoch: number }>('SELECT epoch FROM redis_epoch')).rows[0]!.epoch;

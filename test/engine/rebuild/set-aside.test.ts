@@ -21,10 +21,7 @@ beforeEach(async () => {
   redis = await laurel.connect();
   await redisReady(redis);
 });
-afterEach(async () => {
-  redis.disconnect();
-  await laurel.close();
-});
+afterEach(() => laurel.close());
 
 const flip = async (id: string, key: string) =>
   laurel.app.post('/v1/metrics/flips/event', { user: { id }, value: 2 }, { headers: { 'Idempotency-Key': key } });

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Leagues } from '../../../src/domain/leagues.ts';
 import { Verifying } from '../../../src/engine/rebuild/verification-job.ts';
 import { JobRunner } from '../../../src/engine/schedule/job-runner.ts';
-import { BoardsByTheClock } from '../leaderboards/boards-by-the-clock.ts';
+import { BoardsByTheClock, DAILY } from '../leaderboards/boards-by-the-clock.ts';
 import { closeLeagues } from '../leaderboards/leagues-by-the-clock.ts';
 import { differencesIn } from '../../differences.ts';
 
@@ -15,24 +15,14 @@ const leagues: Leagues = {
   demoted: 2,
   inactive: 'fall',
 };
-const board = {
-  key: 'board',
-  name: 'Board',
-  status: 'active',
-  rankBy: 'metric',
-  metricKey: 'm',
-  start: '2026-11-01',
-  runUnit: 'day',
-  runInterval: 1,
-} as const;
 
 const USERS = Array.from({ length: 12 }, (_, n) => `u${String(n).padStart(2, '0')}`);
 
 /** Two closed runs and an open one, on a leaderboard with groups, too. Users are imported with tiers, deleted and merged. */
 beforeAll(async () => {
-  const grouped = { ...board, key: 'grouped', breakdownAttributes: ['land'] };
+  const grouped = { ...DAILY, key: 'grouped', breakdownAttributes: ['land'] };
   boards = await BoardsByTheClock.start('2026-11-17T13:00:00Z', [
-    { ...board, leagues } as never,
+    { ...DAILY, leagues } as never,
     { ...grouped, leagues } as never,
   ]);
   await imported('early');

@@ -15,10 +15,7 @@ beforeAll(async () => {
   await redisReady(redis);
   for (let n = 0; n < 30; n += 1) await event(n);
 });
-afterAll(async () => {
-  redis.disconnect();
-  await laurel.close();
-});
+afterAll(() => laurel.close());
 
 async function event(n: number): Promise<void> {
   const user = { id: `user ${n % 6}`, attributes: { plan: n % 2 === 0 ? 'free' : 'pro' } };

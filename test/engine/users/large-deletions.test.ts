@@ -39,10 +39,7 @@ beforeEach(async () => {
   await persist();
   await makeLarge();
 });
-afterAll(async () => {
-  redis.disconnect();
-  await laurel.close();
-});
+afterAll(() => laurel.close());
 
 const ROWS = 5_000;
 

@@ -40,10 +40,7 @@ beforeEach(async () => {
   await persist();
   await makeLarge(from);
 });
-afterAll(async () => {
-  redis.disconnect();
-  await laurel.close();
-});
+afterAll(() => laurel.close());
 
 const ROWS = 5_000;
 

@@ -6,7 +6,8 @@ import { whileWhole } from '../../../src/engine/persist/cursor-wait.ts';
 import { Persister } from '../../../src/engine/persist/persister.ts';
 import { createConverting } from '../../../src/engine/rebuild/conversion.ts';
 import { JobRunner } from '../../../src/engine/schedule/job-runner.ts';
-import { createMergeEnding, type MergeStep } from '../../../src/engine/users/merge-ending.ts';
+import type { MergeStep } from '../../../src/engine/users/merge-changes.ts';
+import { createMergeEnding } from '../../../src/engine/users/merge-ending.ts';
 import type { MergeMoment, UserMerges } from '../../../src/engine/users/user-merges.ts';
 import { RedisNotReady } from '../../../src/redis/gate.ts';
 import { mergesHeldKey } from '../../../src/redis/keys.ts';
@@ -51,10 +52,7 @@ beforeAll(async () => {
   // Nobody fills the leaderboards, as no worker runs.
   await laurel.pool.query(`DELETE FROM jobs`);
 });
-afterAll(async () => {
-  redis.disconnect();
-  await laurel.close();
-});
+afterAll(() => laurel.close());
 
 /** Stores what waits. */
 async function persist(): Promise<void> {

@@ -42,10 +42,7 @@ beforeAll(async () => {
   // Nobody fills the leaderboards, as no worker runs.
   await laurel.pool.query(`DELETE FROM jobs`);
 });
-afterAll(async () => {
-  redis.disconnect();
-  await laurel.close();
-});
+afterAll(() => laurel.close());
 
 const shard = (): number => knownParts(laurel.redis, 0)[0]!.shard;
 

@@ -142,18 +142,14 @@ test('a rebuilt Redis gives the same answers; so does Postgres, once the run is 
   expect(before[1]).toHaveLength(22);
   expect(before[3]).toHaveLength(11);
   const redis = await laurel.connect();
-  try {
-    const left = async (): Promise<number> => {
-      const outboxes = await keysOf(redis, '{s*}:outbox');
-      const lengths = await Promise.all(outboxes.map((key) => connectionOf(redis, shardOfKey(key)).xlen(key)));
-      return lengths.reduce((sum, length) => sum + length, 0);
-    };
-    await expect.poll(left).toBe(0);
-    await emptyRedis(redis);
-    await rebuildByHand(laurel, redis);
-  } finally {
-    redis.disconnect();
-  }
+  const left = async (): Promise<number> => {
+    const outboxes = await keysOf(redis, '{s*}:outbox');
+    const lengths = await Promise.all(outboxes.map((key) => connectionOf(redis, shardOfKey(key)).xlen(key)));
+    return lengths.reduce((sum, length) => sum + length, 0);
+  };
+  await expect.poll(left).toBe(0);
+  await emptyRedis(redis);
+  await rebuildByHand(laurel, redis);
   expect(await read()).toEqual(before);
   await to('2030-03-03T13:00:00Z');
   // With their next event, users forget their scores in the run.

@@ -41,10 +41,7 @@ beforeAll(async () => {
   laurel = await startLaurel({ configuration: SHOP, workers: true });
   redis = await laurel.connect();
 });
-afterAll(async () => {
-  redis.disconnect();
-  await laurel.close();
-});
+afterAll(() => laurel.close());
 
 const newKey = (): string => `key ${(made += 1)}`;
 const work = async (id: string, value: number) => laurel.app.post('/v1/metrics/work/event', { user: { id }, value });

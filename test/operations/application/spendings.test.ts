@@ -39,10 +39,7 @@ beforeAll(async () => {
   laurel = await startLaurel({ configuration: SHOP, clock, workers: true });
   redis = await laurel.connect();
 });
-afterAll(async () => {
-  redis.disconnect();
-  await laurel.close();
-});
+afterAll(() => laurel.close());
 
 const newKey = (): string => `key ${(made += 1)}`;
 const work = async (id: string, value: number, metric = 'work') =>
