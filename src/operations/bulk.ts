@@ -1,6 +1,6 @@
 import { Type, type Static, type TObject, type TUnsafe } from 'typebox';
 import type { AdminIssue, DeletedResources } from '../domain/administration/admin.ts';
-import { allFaultsFinder, unknownFieldsText } from './validation.ts';
+import { itemFaultsFinder, unknownFieldsText } from './validation.ts';
 import { AppError, shortened } from '../errors.ts';
 
 const MOST_ITEMS = 100;
@@ -68,7 +68,7 @@ export class Warning {
 
 /** Declares a bulk operation's items. `alsoKnown`: fields without effect, which clients send back. */
 export function bulkItems<Item extends TObject>(item: Item, alsoKnown?: TObject): BulkItems<Item> {
-  const faultsOf = allFaultsFinder(item);
+  const faultsOf = itemFaultsFinder(item);
   const known = Type.Object({ ...item.properties, ...alsoKnown?.properties });
   const messageOf = (value: unknown): string | null => {
     const unknown = unknownFieldsText(known, value);

@@ -77,19 +77,39 @@ const MOST_FAULTS = 100;
 /** Values in a body of which all faults are looked for: each can have some, and all are collected at once. */
 const MOST_VALUES = 10_000;
 
-/** The same for all faults of a value, at most 100; of a large value only the first one. An empty list if there is none. */
-export function allFaultsFinder(schema: TSchema): (value: unknown) => ValidationMessage[] {
-  const firstFaultOf = faultFinder(schema);
+/** The same for all faults of a value, at most 100. An empty list if there is none. */
+function exhaustiveFinder(schema: TSchema): (value: unknown) => ValidationMessage[] {
   let validate: ValidateFunction | undefined;
   return (value) => {
-    const first = firstFaultOf(value);
-    if (first === null) return [];
-    if (countValues(value, MOST_VALUES) > MOST_VALUES) return [first];
     validate ??= exhaustive.compile(schema);
-    validate(value);
+    if (validate(value)) return [];
     return groupsOf(validate.errors ?? [])
       .slice(0, MOST_FAULTS)
       .map((errors) => validationMessage(errors, value));
+  };
+}
+
+const isLarge = (value: unknown): boolean => countValues(value, MOST_VALUES) > MOST_VALUES;
+
+/** The same; of a large value only the first fault. For values that seldom have faults. */
+export function allFaultsFinder(schema: TSchema): (value: unknown) => ValidationMessage[] {
+  const firstFaultOf = faultFinder(schema);
+  const faultsOf = exhaustiveFinder(schema);
+  return (value) => {
+    const first = firstFaultOf(value);
+    if (first === null) return [];
+    return isLarge(value) ? [first] : faultsOf(value);
+  };
+}
+
+/** The same for schemas whose compilation takes long: most processes compile it once instead of twice. */
+export function itemFaultsFinder(schema: TSchema): (value: unknown) => ValidationMessage[] {
+  const firstFaultOf = faultFinder(schema);
+  const faultsOf = exhaustiveFinder(schema);
+  return (value) => {
+    if (!isLarge(value)) return faultsOf(value);
+    const first = firstFaultOf(value);
+    return first === null ? [] : [first];
   };
 }
 
