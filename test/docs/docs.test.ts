@@ -39,6 +39,7 @@ const variables = found(
 );
 /** Variables of tests, benches and third parties. */
 const OTHER_VARIABLES = [
+  'SLOW_BROWSER',
   'COMPOSE_PROJECT_NAME',
   'COMPOSE_FILE',
   'APP_IMAGE',
