@@ -71,7 +71,7 @@ test('a call that ends does not make the others get another key', async () => {
 });
 
 test.each(['<!doctype html><p>Sign in</p>', '{"key":"app_a.b"}', '"app_a.b"', 'Bearer app_a.b'])(
-  'a function that gets %s instead of a key is told so',
+  'a function that gets %s instead of a key gets an error that says so',
   async (text) => {
     const fetch = vi.fn<typeof globalThis.fetch>();
     const laurel = createLaurel({ url, key: async () => text, user: 'ada', fetch });
