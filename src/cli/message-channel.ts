@@ -44,7 +44,7 @@ function obstacles({ enabled }: MessageChannel, { publicUrl, opensPassword }: Me
     ...(enabled ? [] : ['The channel is disabled: no e-mails fall due. Set "enabled": true.']),
     ...(publicUrl === null ? ['No e-mails are sent: set the variable PUBLIC_URL of the server.'] : []),
     ...(opensPassword === false
-      ? ['The password cannot be decrypted: give the server the SECRETS_KEY of before, or set the password again.']
+      ? ['The password cannot be decrypted: give the server its previous SECRETS_KEY, or set the password again.']
       : []),
   ];
 }

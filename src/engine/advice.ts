@@ -8,7 +8,7 @@ import { type Achievement, type Leaderboard, MOST_RESOURCES, MOST_WEBHOOKS } fro
 import { DAY_MS, epochDay } from '../domain/periods.ts';
 import { boardStatus, playedRule, runShownOn } from '../domain/runs.ts';
 import { counted } from '../domain/words.ts';
-import { unusedAdminKeys } from '../postgres/access/admin-keys.ts';
+import { idleAdminKeys } from '../postgres/access/admin-keys.ts';
 import { ownEnabledChannels, type OwnChannels } from '../postgres/notifications/message-channels.ts';
 import { knownProfiles } from '../postgres/users/stored-states.ts';
 import { boardGroupsKey, boardKey } from '../redis/keys.ts';
@@ -38,6 +38,7 @@ const LEAST_USERS = 20;
 const ACHIEVEMENTS_AFTER_MS = 7 * DAY_MS;
 const EVERYBODY = 0.95;
 const UNUSED_KEYS_AFTER_MS = 7 * DAY_MS;
+const IDLE_KEYS_AFTER_DAYS = 90;
 /** Share of a limit from which on it is near. */
 const NEAR = 0.8;
 /** The requests of the last hour that are looked at, and the leaderboards. */
@@ -64,8 +65,8 @@ interface Facts extends Trends, Reach {
   waiting: number;
   emptyBoards: readonly Leaderboard[];
   requests: readonly RecentRequest[];
-  /** Names of the admin keys that were never used; empty for a key of one tenant. */
-  unusedKeys: readonly string[];
+  /** The admin keys that were never used, or not for long; empty for a key of one tenant. */
+  idleKeys: readonly { name: string; wasUsed: boolean }[];
 }
 
 /**
@@ -77,7 +78,7 @@ export function createAdvice({ redis, pool, clock, analytics, recentRequests }: 
     const { catalog } = compiled;
     const { tenantNo } = catalog;
     const nowMs = clock.now();
-    const [metrics, weeks, achievements, points, channels, stocks, waiting, emptyBoards, requests, unusedKeys] =
+    const [metrics, weeks, achievements, points, channels, stocks, waiting, emptyBoards, requests, idleKeys] =
       await Promise.all([
         analytics.metrics(compiled, { days: false }),
         analytics.metrics(compiled, { ...lastWeek(nowMs), days: false }),
@@ -88,7 +89,12 @@ export function createAdvice({ redis, pool, clock, analytics, recentRequests }: 
         waitingClaims(pool, compiled, nowMs),
         emptyBoardsOf(redis, compiled, nowMs),
         recentRequests.read(tenantNo, { limit: MOST_REQUESTS, nowMs: systemClock.now() }),
-        ofAll ? unusedAdminKeys(pool, nowMs - UNUSED_KEYS_AFTER_MS) : [],
+        ofAll
+          ? idleAdminKeys(pool, {
+              createdBeforeMs: nowMs - UNUSED_KEYS_AFTER_MS,
+              usedBeforeMs: nowMs - IDLE_KEYS_AFTER_DAYS * DAY_MS,
+            })
+          : [],
       ]);
     // Now Postgres has every profile that was answered before: analytics waited for it.
     const known = await knownProfiles(pool, tenantNo);
@@ -106,7 +112,7 @@ export function createAdvice({ redis, pool, clock, analytics, recentRequests }: 
       waiting,
       emptyBoards,
       requests,
-      unusedKeys,
+      idleKeys,
     };
     return Object.entries(FINDINGS).flatMap(([code, find]) => {
       const finding = find(facts);
@@ -255,14 +261,20 @@ const FINDINGS: Readonly<Record<AdviceCode, (facts: Facts) => Finding | null>> =
       return nearLimit(catalog.webhooks.length, { most: MOST_WEBHOOKS, noun: 'webhook', screen: '/webhooks' });
     return null;
   },
-  keys_unused: ({ unusedKeys }) =>
-    unusedKeys.length === 0
-      ? null
-      : {
-          text: `Nobody has used the admin ${unusedKeys.length === 1 ? 'key' : 'keys'} ${names(unusedKeys.map((name) => ({ name })))}.`,
-          advice: 'Delete keys that you do not need, so that nobody can find and use them.',
-          screen: '/keys',
-        },
+  keys_unused: ({ idleKeys }) => {
+    if (idleKeys.length === 0) return null;
+    const sentence = (keys: typeof idleKeys, since: string): string[] =>
+      keys.length === 0
+        ? []
+        : [`Nobody has used the admin ${keys.length === 1 ? 'key' : 'keys'} ${names(keys)}${since}.`];
+    const never = idleKeys.filter(({ wasUsed }) => !wasUsed);
+    const lately = idleKeys.filter(({ wasUsed }) => wasUsed);
+    return {
+      text: [...sentence(never, ''), ...sentence(lately, ` for ${IDLE_KEYS_AFTER_DAYS} days`)].join(' '),
+      advice: 'Delete keys that you do not need, so that nobody can find and use them.',
+      screen: '/keys',
+    };
+  },
 };
 
 const nearLimit = (count: number, { most, noun, screen }: { most: number; noun: string; screen: string }): Finding => ({

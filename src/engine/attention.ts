@@ -1,9 +1,11 @@
+import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import type { Clock } from '../clock.ts';
 import type { Finding } from '../domain/administration/advice.ts';
 import {
   type AttentionItem,
   type AttentionKind,
+  MEMORY_NEARLY_FULL,
   MOST_COUNTED,
   STORING_LATE_MS,
 } from '../domain/administration/attention.ts';
@@ -13,6 +15,8 @@ import { countWaitingEvents } from '../postgres/corrections/quarantine.ts';
 import { countFailingJobs, type SeenJobs } from '../postgres/jobs.ts';
 import { failingChannels, type FailingChannel } from '../postgres/notifications/failing-channels.ts';
 import { troubledWebhooks, type TroubledWebhook } from '../postgres/webhooks/deliveries.ts';
+import { endpointsOf } from '../redis/endpoints.ts';
+import { memoryUsedRatio } from '../redis/server-info.ts';
 import type { BacklogWatch } from './events/backlog-watch.ts';
 import { OPENS_AFTER } from './webhooks/endpoint.ts';
 
@@ -23,20 +27,29 @@ const FAILED_WITHIN_MS = 7 * 86_400_000;
 /** As in the alert about late messages. */
 const LATE_AFTER_MS = 3_600_000;
 
+interface AttentionOptions {
+  redis: Redis;
+  pool: Pool;
+  clock: Clock;
+  backlog: Pick<BacklogWatch, 'exceeded' | 'count' | 'lagMs'>;
+}
+
 const NOTHING = { webhook: null, channel: null, since: null, reason: null };
 
 /**
  * Returns what needs an administrator of a tenant, the most urgent first. `ofAll` adds what concerns the whole installation.
  * Counts of messages and quarantined events end at `MOST_COUNTED`, so the cost is bounded.
  */
-export function createAttention(
-  pool: Pool,
-  clock: Clock,
-  backlog: Pick<BacklogWatch, 'exceeded' | 'count' | 'lagMs'>,
-): (seen: SeenJobs) => Promise<AttentionItem[]> {
+export function createAttention({
+  redis,
+  pool,
+  clock,
+  backlog,
+}: AttentionOptions): (seen: SeenJobs) => Promise<AttentionItem[]> {
   return async (seen) => {
     const nowMs = clock.now();
-    const [lagMs, letters, webhooks, channels, jobs, events] = await Promise.all([
+    const [memory, lagMs, letters, webhooks, channels, jobs, events] = await Promise.all([
+      seen.ofAll ? fullestRedis(redis) : 0,
       seen.ofAll ? backlog.lagMs() : 0,
       seen.ofAll ? countLetters(pool) : null,
       troubledWebhooks(pool, {
@@ -50,6 +63,9 @@ export function createAttention(
       countWaitingEvents(pool, seen.tenantNo, MOST_COUNTED),
     ]);
     return [
+      ...(memory >= MEMORY_NEARLY_FULL
+        ? [{ kind: 'memory_full' as const, count: Math.round(memory * 100), ...NOTHING }]
+        : []),
       ...(seen.ofAll && backlog.exceeded()
         ? [{ kind: 'backlog_full' as const, count: backlog.count(), ...NOTHING }]
         : lagMs > STORING_LATE_MS
@@ -62,6 +78,12 @@ export function createAttention(
       ...countedItem('quarantine', events),
     ].map((item) => ({ ...item, ...TEXTS[item.kind](item) }));
   };
+}
+
+/** The largest share of its memory limit that a Redis uses; 0 without limits, and without those of a Redis that is away. */
+async function fullestRedis(redis: Redis): Promise<number> {
+  const ratios = endpointsOf(redis).map((server) => memoryUsedRatio(server.redis).catch(() => null));
+  return Math.max(0, ...(await Promise.all(ratios)).map((ratio) => ratio ?? 0));
 }
 
 /** An item without its texts. */
@@ -105,6 +127,12 @@ const ofWebhook =
   });
 
 const TEXTS: Readonly<Record<AttentionKind, (item: UnsortedItem) => Finding & { urgent: boolean }>> = {
+  memory_full: ({ count }) => ({
+    urgent: count > 100,
+    text: `Redis uses ${count} % of its memory limit`,
+    advice: count > 100 ? 'writes are refused; raise maxmemory' : 'at the limit writes are refused; raise maxmemory',
+    screen: '/system',
+  }),
   backlog_full: ({ count }) => ({
     urgent: true,
     text: 'The backlog is full: events are refused',

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { createStore } from '../../clients/typescript/react/store.ts';
-import { createLaurel, LaurelError } from '../../clients/typescript/src/index.ts';
+import { createLaurel, type LaurelError } from '../../clients/typescript/src/index.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { CuttingProxy } from '../stack/cutting-proxy.ts';
 
@@ -36,7 +36,7 @@ test('a read ends when no component shows it any longer', async () => {
     return new Promise((__, reject) => init!.signal!.addEventListener('abort', () => reject(new Error('aborted'))));
   };
   const store = createStore(createLaurel({ url, key: 'k', user: 'ada', fetch }), false);
-  const changed = vi.fn();
+  const changed = vi.fn<() => void>();
   const end = store.subscribe(STREAK, changed);
   await expect.poll(() => signals.length).toBe(1);
   // As StrictMode mounts a component twice.
@@ -71,7 +71,7 @@ test('a call that ends does not make the others get another key', async () => {
 });
 
 test.each(['<!doctype html><p>Sign in</p>', '{"key":"app_a.b"}', '"app_a.b"', 'Bearer app_a.b'])(
-  'a function that gets %s instead of a key is told so',
+  'a function that gets %s instead of a key gets an error that says so',
   async (text) => {
     const fetch = vi.fn<typeof globalThis.fetch>();
     const laurel = createLaurel({ url, key: async () => text, user: 'ada', fetch });

@@ -145,7 +145,7 @@ export function createStore(laurel: Laurel, stream: StreamOptions | false = {}) 
       if (type === message.type || type === '*') callListener(listener, message);
   }
 
-  /** A stream is refused for good while one of its leaderboards does not exist any longer: reading them tells which. */
+  /** A stream is refused for good while one of its leaderboards does not exist any longer: reading them shows which. */
   function onStreamError(error: unknown): void {
     if (stream !== false) (stream.onError ?? warnUnlessTransient)(error);
     if (toError(error).isTransient) return;

@@ -21,10 +21,13 @@ export const attentionQuery = queryOptions({
   queryFn: () => answer(admin.GET('/v1/attention')),
 });
 
+/** Kinds whose `count` is no number of things that somebody looks at. */
+const COUNTED_ONCE: readonly Item['kind'][] = ['memory_full', 'backlog_full', 'storing_late'];
+
 /** Items about a webhook or channel count once, regardless of the number of waiting messages. */
 const concernOf = ({ kind, count, webhook, channel, since, ...item }: Item): Concern => ({
   ...item,
-  count: webhook === null && channel === null && kind !== 'backlog_full' && kind !== 'storing_late' ? count : 1,
+  count: webhook === null && channel === null && !COUNTED_ONCE.includes(kind) ? count : 1,
   advice: [item.advice, since && `since ${moment(since)}`].filter(Boolean).join(' · '),
 });
 
@@ -36,8 +39,11 @@ export function useAttention(): readonly Concern[] {
   const ready = useQuery({ ...readinessQuery, refetchInterval: READ_MS }).data;
   const concerns = items.map(concernOf);
   if (ready === undefined) return concerns;
-  const { isReady, text, degraded } = ready;
+  const { isReady, text } = ready;
   const isBacklogKnown = items.some(({ kind }) => kind === 'backlog_full');
+  // Nothing is accepted then, and the item says so.
+  const isMemoryKnown = items.some(({ kind }) => kind === 'memory_full');
+  const degraded = ready.degraded.filter((name) => name !== 'Redis memory' || !isMemoryKnown);
   return [
     ...(isReady || isBacklogKnown ? [] : [{ ...UNREADY, text, advice: 'requests are refused', urgent: true }]),
     ...concerns.filter(({ urgent }) => urgent),

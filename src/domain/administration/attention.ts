@@ -9,8 +9,12 @@ export const MOST_COUNTED = 10_000;
 /** How long events may wait to be stored; also in the alert LaurelPersistingBehind. */
 export const STORING_LATE_MS = 30_000;
 
+/** The share of its `maxmemory` from which on a Redis is nearly full; also in the alert LaurelRedisMemoryFull. */
+export const MEMORY_NEARLY_FULL = 0.9;
+
 /** What an administrator should look at, the most urgent first. */
 export const ATTENTION_KINDS = [
+  'memory_full',
   'backlog_full',
   'storing_late',
   'dead_letters',
@@ -26,7 +30,7 @@ export type AttentionKind = (typeof ATTENTION_KINDS)[number];
 
 export const AttentionItem = Type.Object({
   kind: Type.Enum([...ATTENTION_KINDS]),
-  /** Waiting outbox entries, seconds that the oldest one has waited, dead letters, pending messages of the webhook, failed attempts in a row of the channel, jobs, or quarantined events. */
+  /** Percent of the memory limit that the fullest Redis uses, waiting outbox entries, seconds that the oldest one has waited, dead letters, pending messages of the webhook, failed attempts in a row of the channel, jobs, or quarantined events. */
   count: Type.Integer({ minimum: 0 }),
   /** The webhook concerned; `null` for other kinds. */
   webhook: Nullable(Type.Object({ id: Uuid, name: Type.String() })),

@@ -167,15 +167,23 @@ export interface AdminKeyRow {
   lastUsed: Date | null;
 }
 
-/** Names of the active keys that were created before a time (epoch ms) and never used, oldest first; at most 100. */
-export async function unusedAdminKeys(pool: Pool, beforeMs: number): Promise<string[]> {
-  const { rows } = await pool.query<{ name: string }>(
-    `SELECT name FROM admin_keys
-      WHERE status = 'active' AND last_used IS NULL AND created < to_timestamp($1::float8 / 1000)
+/**
+ * The active keys that were created before a time (epoch ms) and never used, and those last used before another one; oldest first,
+ * at most 100.
+ */
+export async function idleAdminKeys(
+  pool: Pool,
+  { createdBeforeMs, usedBeforeMs }: { createdBeforeMs: number; usedBeforeMs: number },
+): Promise<{ name: string; wasUsed: boolean }[]> {
+  const { rows } = await pool.query<{ name: string; wasUsed: boolean }>(
+    `SELECT name, last_used IS NOT NULL AS "wasUsed" FROM admin_keys
+      WHERE status = 'active'
+        AND (last_used < to_timestamp($2::float8 / 1000)
+          OR last_used IS NULL AND created < to_timestamp($1::float8 / 1000))
       ORDER BY created LIMIT 100`,
-    [beforeMs],
+    [createdBeforeMs, usedBeforeMs],
   );
-  return rows.map(({ name }) => name);
+  return rows;
 }
 
 const COLUMNS = `id, prefix, name, status, access, created, last_used AS "lastUsed",

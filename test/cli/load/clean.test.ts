@@ -1,5 +1,5 @@
 import { once } from 'node:events';
-import { createServer } from 'node:http';
+import { createServer, type IncomingMessage } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { expect, test } from 'vitest';
 import { createProgress } from '../../../src/cli/load/progress.ts';
@@ -37,10 +37,12 @@ test('cleaning deletes several pages at the same time, and waits for users who a
       return { shards };
     },
   };
-  const server = createServer(async (request, response) => {
+  const answerTo = async (request: IncomingMessage): Promise<unknown> => {
     const { pathname, searchParams } = new URL(request.url!, 'http://laurel.test');
-    const answer = await answers[`${request.method} ${pathname}`]!(searchParams);
-    response.end(JSON.stringify(answer));
+    return answers[`${request.method} ${pathname}`]!(searchParams);
+  };
+  const server = createServer((request, response) => {
+    void answerTo(request).then((answer) => response.end(JSON.stringify(answer)));
   });
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

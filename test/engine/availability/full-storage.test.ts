@@ -37,6 +37,17 @@ test('a Redis at its memory limit: writes say so, readiness and metrics show it,
       Number(/laurel_redis_memory_used_ratio\{[^}]*\} ([\d.]+)/.exec(await metrics())![1]);
     await expect.poll(ratio).toBeGreaterThan(1);
     expect((await laurel.app.get('/v1/users/ada/metrics/flips')).status).toBe(200);
+    const attention = async (): Promise<unknown> => (await laurel.admin.get('/v1/attention')).body[0];
+    await expect.poll(attention).toMatchObject({ kind: 'memory_full', urgent: true, screen: '/system' });
+    await redis.config('SET', 'maxmemory', Math.ceil(used * 20));
+    await expect.poll(async () => (await laurel.admin.get('/v1/attention')).body).toEqual([]);
+    // The use changes a little all the time.
+    const nearlyFull = async (): Promise<unknown> => {
+      const now = Number(/used_memory:(\d+)/.exec(await redis.info('memory'))![1]);
+      await redis.config('SET', 'maxmemory', Math.ceil(now / 0.95));
+      return attention();
+    };
+    await expect.poll(nearlyFull).toMatchObject({ kind: 'memory_full', urgent: false });
   } finally {
     await redis.config('SET', 'maxmemory', 0);
   }

@@ -268,6 +268,17 @@ test('keys that nobody uses are advised to a key of all tenants alone', async ()
     text: 'Nobody has used the admin key Forgotten.',
     screen: '/keys',
   });
+  await laurel.admin.post('/v1/admin-api-keys', [{ name: 'Of a former colleague' }, { name: 'In use' }]);
+  const usedOn = (name: string, atMs: number): Promise<unknown> =>
+    laurel.pool.query('UPDATE admin_keys SET last_used = to_timestamp($2::float8 / 1000) WHERE name = $1', [
+      name,
+      atMs,
+    ]);
+  await usedOn('Of a former colleague', START_MS - 47 * DAY_MS);
+  await usedOn('In use', START_MS - 45 * DAY_MS);
+  expect((await list()).at(-1)!.text).toBe(
+    'Nobody has used the admin key Forgotten. Nobody has used the admin key Of a former colleague for 90 days.',
+  );
   await laurel.admin.patch('/v1/organisation', { multiTenancy: true });
   await laurel.admin.post('/v1/tenants', [{ customerId: 'acme', name: 'Acme' }]);
   const { body } = await laurel.admin.post('/v1/admin-api-keys', [{ name: 'Acme', tenantId: 'acme' }]);
