@@ -49,8 +49,8 @@ async function variantsOf(stack: Stack): Promise<Variant[]> {
       end: async () => stack.persist(true),
     },
     {
-      name: 'a frontend with 64 MB for the young generation',
-      url: await stack.anotherFrontend(['--max-semi-space-size=64']),
+      name: 'a frontend with 16 MB for the young generation',
+      url: await stack.anotherFrontend(['--max-semi-space-size=16']),
     },
   ];
 }

@@ -10,7 +10,7 @@ import { escaped } from '../src/cli/load/charts.ts';
 import { page, table } from '../src/cli/load/page.ts';
 import { machine } from '../src/cli/load/result.ts';
 import { PACKAGE_ROOT } from '../src/package-root.ts';
-import { WORKER_NODE_OPTIONS } from '../src/processes/first-start.ts';
+import { NODE_OPTIONS } from '../src/processes/first-start.ts';
 
 const BENCHES: Readonly<Record<string, { about: string; run: () => Promise<unknown> }>> = {
   throughput: { about: 'throughput, CPU, p99 and memory beside other servers', run: () => import('./throughput.ts') },
@@ -73,9 +73,9 @@ if (!Object.hasOwn(BENCHES, name)) {
   console.log(HELP);
 } else if (asksHelp && name !== 'throughput' && name !== 'load') {
   console.log(header(name));
-} else if (name === 'persist' && !WORKER_NODE_OPTIONS.every((option) => process.execArgv.includes(option))) {
+} else if (name === 'persist' && !NODE_OPTIONS.every((option) => process.execArgv.includes(option))) {
   // A persister's CPU depends on the size of the young generation, which is set when a process starts.
-  const options = { execArgv: [...process.execArgv, ...WORKER_NODE_OPTIONS] };
+  const options = { execArgv: [...process.execArgv, ...NODE_OPTIONS] };
   fork(process.argv[1]!, process.argv.slice(2), options).once('exit', (code) => (process.exitCode = code ?? 1));
 } else {
   // The commands of the command line take their own names and options.

@@ -7,7 +7,7 @@ import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { readEnv } from '../src/settings/env.ts';
 import { LoadProcesses } from '../src/cli/load/processes.ts';
-import { prepareDatabase, WORKER_NODE_OPTIONS } from '../src/processes/first-start.ts';
+import { prepareDatabase, NODE_OPTIONS } from '../src/processes/first-start.ts';
 import { freePort } from '../src/local/free-ports.ts';
 import { startPostgres } from '../src/local/postgres-server.ts';
 import { findRedisProgram, startRedis } from '../src/local/redis-server.ts';
@@ -139,10 +139,14 @@ export async function startStack({
     };
     const profiling = (of: 'frontend' | 'worker'): string[] =>
       profileTo === undefined ? [] : ['--cpu-prof', `--cpu-prof-dir=${join(profileTo, of)}`];
-    const workerArgs = ['--enable-source-maps', ...WORKER_NODE_OPTIONS, ...profiling('worker')];
-    const worker = await ready(start('../workers/main.js', { env: variables, execArgv: workerArgs }));
+    const argsOf = (name: 'frontend' | 'worker'): string[] => [
+      '--enable-source-maps',
+      ...NODE_OPTIONS,
+      ...profiling(name),
+    ];
+    const worker = await ready(start('../workers/main.js', { env: variables, execArgv: argsOf('worker') }));
     const frontend = await ready(
-      start('../src/processes/frontend.js', { env: variables, execArgv: profiling('frontend') }),
+      start('../src/processes/frontend.js', { env: variables, execArgv: argsOf('frontend') }),
     );
     const receiver = start('./webhooks/receiver.js');
     const { port: receiverPort } = (await message(receiver)) as { port: number };

@@ -1,11 +1,5 @@
 import { readEnv, type Env } from './settings/env.ts';
-import {
-  keyOfFailedStart,
-  prepareDatabase,
-  StartSteps,
-  welcome,
-  WORKER_NODE_OPTIONS,
-} from './processes/first-start.ts';
+import { keyOfFailedStart, prepareDatabase, StartSteps, welcome, NODE_OPTIONS } from './processes/first-start.ts';
 import { requireFreePorts } from './local/free-ports.ts';
 import { uws } from './http/uws.ts';
 import { acceptServers, warnOfRedisSettings } from './engine/availability/accept-servers.ts';
@@ -136,14 +130,15 @@ async function startProcesses(
       name: 'worker',
       file: new URL('../workers/main.js', import.meta.url),
       env: variables,
-      nodeOptions: WORKER_NODE_OPTIONS,
+      nodeOptions: NODE_OPTIONS,
     });
   }
   if (role !== 'workers') {
     for (let no = 1; no <= env.httpProcesses; no++) {
       const file = new URL('./processes/frontend.js', import.meta.url);
       // The first one proves that a frontend can start here. A failure of a later one must not end those that serve.
-      await supervisor.start({ name: `frontend ${no}`, file, env: variables }, { retry: no > 1 });
+      const frontend = { name: `frontend ${no}`, file, env: variables, nodeOptions: NODE_OPTIONS };
+      await supervisor.start(frontend, { retry: no > 1 });
     }
   }
 }

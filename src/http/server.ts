@@ -8,7 +8,7 @@ import { corsHeaders, preflightHandler } from './access/cors.ts';
 import type { AcceptsHost } from '../domain/host-names.ts';
 import type { ExchangeContext } from './exchange-context.ts';
 import { Exchange } from './exchange.ts';
-import { refusedAtOnce } from './refused-at-once.ts';
+import { createRefuseAtOnce } from './refused-at-once.ts';
 import { healthHandler, metricsHandler, type Readiness, readyHandler } from './health.ts';
 import { LIVE_SOCKET_PATH, liveSocket } from './live-connections.ts';
 import { mcpOperation } from './mcp/endpoint.ts';
@@ -122,13 +122,13 @@ export function createServer(options: ServerOptions): Server {
     ended: () => inFlight.ended(),
   };
   const paths = new Paths();
+  const refuseAtOnce = createRefuseAtOnce(context);
   const mcp = options.tools && mcpOperation(context, { ...options.tools, bodyBytes: limits.bodyBytes });
   for (const operation of [...options.operations, ...(mcp ? [mcp] : [])]) {
     const route = routeOf(operation, surface, limits, requests);
     for (const path of [operation.path, ...operation.aliases])
       paths.add(path, operation.method, (headOnly) => (res, req) => {
-        if (!refusedAtOnce(context, route, { res, req, headOnly }))
-          new Exchange(context, { route, res, headOnly }).begin(req);
+        if (!refuseAtOnce(route, { res, req, headOnly })) new Exchange(context, { route, res, headOnly }).begin(req);
       });
   }
   const health = {

@@ -174,10 +174,10 @@ export class StartSteps {
 }
 
 /**
- * Size of the heap for young objects, MB (default: 16). All objects of a transaction are young and alive until it ends, and
- * each garbage collection copies them.
+ * Size of the heap for young objects, MB (default: 16). All objects of a worker's transaction, and of the requests that wait in a
+ * frontend, are young and alive until it ends or they are answered, and each garbage collection copies them.
  */
 const YOUNG_MB = 64;
 
-/** Node options of a worker. */
-export const WORKER_NODE_OPTIONS: readonly string[] = [`--max-semi-space-size=${YOUNG_MB}`];
+/** Node options of workers and frontends. */
+export const NODE_OPTIONS: readonly string[] = [`--max-semi-space-size=${YOUNG_MB}`];

@@ -122,6 +122,20 @@ describe('a server with a full queue', () => {
     connection.destroy();
   });
 
+  test('a refusal has the headers of every answer, and the ID of its request', async () => {
+    const headers = [`X-API-KEY: ${ADMIN_KEY}`, 'X-Request-Id: mine'];
+    const { received } = await answersTo({ headers, body: '{}' }, { headers: headers.slice(0, 1), body: '{}' });
+    const [first, second] = received.split(/(?<=\})(?=HTTP)/);
+    expect(first).toMatch(/^HTTP\/1\.1 503 Service Unavailable\r\n/);
+    const expected = ['x-request-id: mine', 'cache-control: no-store', 'vary: x-api-key, tenant-id'];
+    for (const line of [...expected, 'x-content-type-options: nosniff', 'content-type: application/json'])
+      expect(first!.toLowerCase()).toContain(`\r\n${line}\r\n`);
+    const [head, json] = first!.split('\r\n\r\n');
+    expect(JSON.parse(json!)).toMatchObject({ code: 'overloaded' });
+    expect(head!.toLowerCase()).toContain(`\r\ncontent-length: ${json!.length}`);
+    expect(second).toMatch(/\r\nX-Request-Id: (?!mine)[\w-]+\r\n/i);
+  });
+
   test('does not check the secret of a known key, but unknown keys and invalid framing as usual', async () => {
     const wrong = `${ADMIN_KEY.split('.')[0]}.wrong`;
     const body = '{}';

@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
-import { WORKER_NODE_OPTIONS } from '../../src/processes/first-start.ts';
+import { NODE_OPTIONS } from '../../src/processes/first-start.ts';
 import { type ChildCommand, Supervisor } from '../../src/processes/supervisor.ts';
 
 let folder: string;
@@ -54,7 +54,7 @@ describe('Supervisor', () => {
 
   test('starts and restarts a child with the requested options of Node', async () => {
     const supervisor = new Supervisor(new Lines());
-    await supervisor.start({ ...child('roomy', 'works'), nodeOptions: WORKER_NODE_OPTIONS });
+    await supervisor.start({ ...child('roomy', 'works'), nodeOptions: NODE_OPTIONS });
     const options = (): Promise<string> => readFile(join(folder, 'roomy.options'), 'utf8');
     expect(await options()).toContain('--max-semi-space-size=64');
     await rm(join(folder, 'roomy.options'));
