@@ -123,18 +123,20 @@ function columnOf([property, declared]: [string, string | readonly [string, stri
 
 const snakeCase = (property: string): string => property.replace(/[A-Z]/g, (letter) => `_${letter.toLowerCase()}`);
 
+type Copied = string | number | boolean | null;
+
 /** Lines for COPY. */
 function copied(all: readonly Column[], rows: readonly object[]): string {
   const texts = all.map(({ property, type }) => ({
     property,
-    toText: COPIED[type] as ((value: unknown) => string) | undefined,
+    toText: COPIED[type] as ((value: unknown) => Copied) | undefined,
   }));
   let lines = '';
   for (const row of rows) {
     let line = '';
     for (const { property, toText } of texts) {
       const value = (row as Record<string, unknown>)[property] ?? null;
-      line += `${copiedText(value === null || toText === undefined ? value : toText(value))}\t`;
+      line += `${copiedText(value === null || toText === undefined ? (value as Copied) : toText(value))}\t`;
     }
     lines += `${line.slice(0, -1)}\n`;
   }

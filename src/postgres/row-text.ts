@@ -10,7 +10,7 @@ const EACH_SPECIAL = /[\\\t\n\r\0]/g;
 const ESCAPED: Record<string, string> = { '\\': '\\\\', '\t': '\\t', '\n': '\\n', '\r': '\\r', '\0': '\uFFFD' };
 
 /** A value for COPY. Replaces NUL, which Postgres cannot store, with U+FFFD. */
-export function copiedText(value: unknown): string {
+export function copiedText(value: string | number | boolean | null): string {
   if (value === null) return '\\N';
   if (typeof value !== 'string') return String(value);
   return SPECIAL.test(value) ? value.replace(EACH_SPECIAL, (character) => ESCAPED[character] as string) : value;
