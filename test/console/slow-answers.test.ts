@@ -80,6 +80,7 @@ describe.skipIf(!hasBrowser)('answers that come late', () => {
     await form.waitFor({ state: 'detached' });
     await creation.continue();
     await page.getByRole('dialog', { name: /'flips'/ }).waitFor();
+    expect((await laurel.admin.get('/v1/metrics')).body).toHaveLength(2);
     await context.close();
   });
 
@@ -155,6 +156,7 @@ describe.skipIf(!hasBrowser)('answers that come late', () => {
       .waitFor();
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'bob', level: 1 }).waitFor();
+    expect(new URL(page.url()).pathname).toBe('/console/users/bob');
     await context.close();
   });
 

@@ -36,7 +36,7 @@ export async function atFullSpeed<Result>(page: Page, act: () => Promise<Result>
 /** Throttles the pages of a browser and delays the answers they get, if `SLOW_BROWSER` is set. */
 export function slowed<Slowed extends Browser | BrowserContext>(browser: Slowed): Slowed {
   if (!isSlow) return browser;
-  if ('contexts' in browser) browser.on('context', (context) => void slow(context));
+  if ('contexts' in browser) browser.on('context', slow);
   else slow(browser);
   return browser;
 }
