@@ -14,6 +14,7 @@ import { queuedEventsOf } from '../../redis/batches.ts';
 import { entryHead, entryOf, userHash } from '../leaderboards/snapshot-parts.ts';
 import { shownSecondary } from '../leaderboards/shown-rankings.ts';
 import { untilPersisted } from '../persist/cursor-wait.ts';
+import { mappedInSlices } from '../../pacing/slices.ts';
 import { byNumber, hidesItself, userResponse } from '../responses/users.ts';
 import { notificationPreferences } from './preferences.ts';
 import type { UserReads } from './user-reads.ts';
@@ -46,9 +47,10 @@ export function createUserExport({ pool, controlShare, redis, users, clock, reco
     for (const table of USER_TABLES) {
       if (table.section === null) continue;
       yield `,${JSON.stringify(table.section)}:[`;
+      const exported = rowExport(table, names);
       let separator = '';
       for await (const rows of userRows(pool, table, tenantNo, userId)) {
-        yield separator + rows.map((row) => JSON.stringify(exportRow(row, table, names))).join(',');
+        yield separator + (await mappedInSlices(rows, (row) => JSON.stringify(exported(row)))).join(',');
         separator = ',';
       }
       yield ']';
@@ -177,22 +179,44 @@ const camel = (column: string): string => column.replaceAll(/_(\w)/g, (_, letter
 /** Decimal columns, whose values Postgres returns as text. */
 const DECIMALS = new Set(['value', 'total']);
 
-/** A row in the export's form, with names of resources and dates of days. */
-function exportRow(
-  row: Record<string, unknown>,
+interface ExportedColumn {
+  field: string;
+  valueOf: (value: unknown) => unknown;
+}
+
+/** Rows of a table in the export's form, with names of resources and dates of days. */
+function rowExport(
   { user, hidden = [], words = {} }: UserTable,
   names: ReadonlyMap<number, string>,
-): Record<string, unknown> {
+): (row: Record<string, unknown>) => Record<string, unknown> {
   const left = new Set(['tenant_no', user, ...hidden]);
   const nameOf = (no: unknown): string | null => (typeof no === 'number' ? (names.get(no) ?? String(no)) : null);
-  const exported: Record<string, unknown> = {};
-  for (const [column, value] of Object.entries(row)) {
-    if (left.has(column)) continue;
-    if (column.endsWith('_nos')) exported[`${camel(column.slice(0, -4))}s`] = ((value ?? []) as unknown[]).map(nameOf);
-    else if (column.endsWith('_no')) exported[camel(column.slice(0, -3))] = nameOf(value);
-    else if (column.endsWith('_day') && typeof value === 'number') exported[camel(column)] = dateOf(value);
-    else if (words[column] !== undefined) exported[camel(column)] = words[column][value as number] ?? value;
-    else exported[camel(column)] = DECIMALS.has(column) ? Number(value) : value;
-  }
-  return exported;
+  const columnOf = (column: string): ExportedColumn | null => {
+    if (left.has(column)) return null;
+    if (column.endsWith('_nos'))
+      return {
+        field: `${camel(column.slice(0, -4))}s`,
+        valueOf: (value) => ((value ?? []) as unknown[]).map(nameOf),
+      };
+    if (column.endsWith('_no')) return { field: camel(column.slice(0, -3)), valueOf: nameOf };
+    const field = camel(column);
+    const inWords = words[column];
+    if (column.endsWith('_day'))
+      return {
+        field,
+        valueOf: (value) => (typeof value === 'number' ? dateOf(value) : (inWords?.[value as number] ?? value)),
+      };
+    if (inWords !== undefined) return { field, valueOf: (value) => inWords[value as number] ?? value };
+    return { field, valueOf: DECIMALS.has(column) ? Number : (value) => value };
+  };
+  const columns = new Map<string, ExportedColumn | null>();
+  return (row) => {
+    const exported: Record<string, unknown> = {};
+    for (const [name, value] of Object.entries(row)) {
+      let column = columns.get(name);
+      if (column === undefined) columns.set(name, (column = columnOf(name)));
+      if (column !== null) exported[column.field] = column.valueOf(value);
+    }
+    return exported;
+  };
 }

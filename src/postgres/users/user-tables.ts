@@ -198,7 +198,7 @@ export const USER_TABLES: readonly UserTable[] = [
   },
 ];
 
-const PAGE = 1000;
+const PAGE = 250;
 
 /** A user's rows in a table, page by page. Keeps at most one page in memory, and no connection between pages. */
 export async function* userRows(
