@@ -72,12 +72,14 @@ export function bulkItems<Item extends TObject>(item: Item, alsoKnown?: TObject)
   const known = Type.Object({ ...item.properties, ...alsoKnown?.properties });
   const messageOf = (value: unknown): string | null => {
     const unknown = unknownFieldsText(known, value);
-    const faults = faultsOf(value)
+    // Of each field the first one, which usually explains the others.
+    const faults = new Map<string, string>();
+    for (const { field, keyword, text } of faultsOf(value))
       // A misspelt field often explains a missing one.
-      .filter(({ keyword }) => unknown === null || keyword !== 'required')
-      .map(({ field, text }) => `${field || 'The item'} ${text}`);
-    const texts = unknown === null ? faults : [unknown, ...faults];
-    return texts.length === 0 ? null : [...new Set(texts)].join('; ');
+      if ((unknown === null || keyword !== 'required') && !faults.has(field))
+        faults.set(field, `${field || 'The item'} ${text}`);
+    const texts = unknown === null ? [...faults.values()] : [unknown, ...faults.values()];
+    return texts.length === 0 ? null : texts.join('; ');
   };
   // If items have no ID yet, a sent `id` means nothing.
   const hasId = Object.hasOwn(item.properties, 'id');

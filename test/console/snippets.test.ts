@@ -13,7 +13,7 @@ import { hasProgram } from '../stack/has-program.ts';
 
 const run = promisify(execFile);
 const ORIGIN = 'http://laurel.test:8080';
-const KEY = 'a key';
+const KEY = 'key.secret';
 
 /** A request as a snippet makes it. */
 interface Sent {

@@ -1,7 +1,8 @@
 import { Redis } from 'ioredis';
-import pg from 'pg';
+import type { Pool } from 'pg';
 import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
 import { createSpendings, type Spendings } from '../../../src/engine/points/spendings.ts';
+import { createPool } from '../../../src/postgres/pool.ts';
 import { decodeUser } from '../../../src/rules/user-codec.ts';
 import { stored } from '../../model/stored.ts';
 import { CuttingProxy } from '../../stack/cutting-proxy.ts';
@@ -15,13 +16,13 @@ let stack: Awaited<ReturnType<typeof testStack>>;
 let proxy: CuttingProxy;
 let laurel: TestEngine;
 let direct: Redis;
-let pool: pg.Pool;
+let pool: Pool;
 let spendings: Spendings;
 let system: number;
 
 beforeAll(async () => {
   stack = await testStack({ database: 'migrated' });
-  pool = new pg.Pool({ connectionString: stack.databaseUrl });
+  pool = createPool(stack.databaseUrl);
   direct = new Redis(stack.redisUrl);
   proxy = new CuttingProxy(stack.redisUrl);
   const builder = new CatalogBuilder();
