@@ -22,7 +22,7 @@ let system: number;
 
 beforeAll(async () => {
   stack = await testStack({ database: 'migrated' });
-  pool = createPool(stack.databaseUrl);
+  pool = createPool(stack.databaseUrl, { max: 4 });
   direct = new Redis(stack.redisUrl);
   proxy = new CuttingProxy(stack.redisUrl);
   const builder = new CatalogBuilder();
