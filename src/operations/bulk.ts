@@ -1,5 +1,6 @@
 import { Type, type Static, type TObject, type TUnsafe } from 'typebox';
 import type { AdminIssue, DeletedResources } from '../domain/administration/admin.ts';
+import { mappedInSlices } from '../pacing/slices.ts';
 import { itemFaultsFinder, unknownFieldsText } from './validation.ts';
 import { AppError, shortened } from '../errors.ts';
 
@@ -87,7 +88,7 @@ export function bulkItems<Item extends TObject>(item: Item, alsoKnown?: TObject)
   return {
     body: uncheckedItems(item, MOST_ITEMS),
     each: async (items, work, isStrict = false) => {
-      const texts = items.map(messageOf);
+      const texts = await mappedInSlices(items, messageOf);
       if (isStrict) refuseAny(texts);
       const good = items.filter((_, index) => texts[index] === null) as Static<Item>[];
       const outcomes = good.length === 0 ? [] : await work(good);
