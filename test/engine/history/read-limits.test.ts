@@ -2,20 +2,23 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
 import { ReadLimits } from '../../../src/engine/history/read-limits.ts';
 import { untilPersisted } from '../../../src/engine/persist/cursor-wait.ts';
+import { createPool } from '../../../src/postgres/pool.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { STUDY_APP } from '../../study-app.ts';
 
 let laurel: TestLaurel;
 beforeAll(async () => {
-  laurel = await startLaurel({ configuration: STUDY_APP, workers: true, postgresTimeoutMs: 10_000 });
+  laurel = await startLaurel({ configuration: STUDY_APP, workers: true });
   for (const id of ['ada', 'bob']) await laurel.app.post('/v1/metrics/flips/event', { user: { id }, value: 1 });
   await untilPersisted(laurel, 0);
 });
 afterAll(() => laurel.close());
 
 /** Makes history reads wait until the returned function is called. */
-async function hold(tables = 'event_days'): Promise<() => Promise<void>> {
-  const client = await laurel.pool.connect();
+async function hold({ databaseUrl }: TestLaurel, tables = 'event_days'): Promise<() => Promise<void>> {
+  // Without a time limit, because a busy machine takes long for what happens meanwhile.
+  const pool = createPool(databaseUrl, { max: 1 });
+  const client = await pool.connect();
   await client.query(`BEGIN; LOCK TABLE ${tables} IN ACCESS EXCLUSIVE MODE`);
   let held = true;
   const release = async (): Promise<void> => {
@@ -23,6 +26,7 @@ async function hold(tables = 'event_days'): Promise<() => Promise<void>> {
     held = false;
     await client.query('ROLLBACK');
     client.release();
+    await pool.end();
   };
   onTestFinished(release);
   return release;
@@ -31,7 +35,7 @@ async function hold(tables = 'event_days'): Promise<() => Promise<void>> {
 const SUMMARY = 'metrics/flips/event-summary?aggregation=daily&startDate=2026-01-01&endDate=2026-03-01';
 
 test("runs one of a user's many reads at a time and queues few; others get through, and it recovers at once", async () => {
-  const release = await hold();
+  const release = await hold(laurel);
   const statuses: number[] = [];
   const reads = Array.from({ length: 20 }, async (_, nth) => {
     const { status, headers, body } = await laurel.app.get(`/v1/users/ada/${nth % 2 ? SUMMARY : 'wrapped'}`);
@@ -60,7 +64,7 @@ test('the statements of a year in review run one after another for a key of a us
         `SELECT FROM pg_stat_activity WHERE datname = current_database() AND wait_event_type = 'Lock'`,
       )
     ).rowCount!;
-  const release = await hold('event_days, award_days, streak_changes');
+  const release = await hold(laurel, 'event_days, award_days, streak_changes');
   const read = laurel.app.get('/v1/users/ada/wrapped', { key });
   await expect.poll(waiting).toBe(1);
   await sleep(100);
@@ -70,11 +74,15 @@ test('the statements of a year in review run one after another for a key of a us
 });
 
 test('a read that takes too long also ends in Postgres', async () => {
-  const release = await hold();
-  expect((await laurel.app.get(`/v1/users/ada/${SUMMARY}`)).status).toBe(503);
+  const hasty = await startLaurel({ configuration: STUDY_APP, workers: true, postgresTimeoutMs: 5_000 });
+  onTestFinished(() => hasty.close());
+  await hasty.app.post('/v1/metrics/flips/event', { user: { id: 'ada' }, value: 1 });
+  await untilPersisted(hasty, 0);
+  const release = await hold(hasty);
+  expect((await hasty.app.get(`/v1/users/ada/${SUMMARY}`)).status).toBe(503);
   const waiting = async (): Promise<unknown> =>
     (
-      await laurel.pool.query(
+      await hasty.pool.query(
         `SELECT query FROM pg_stat_activity
           WHERE datname = current_database() AND wait_event_type = 'Lock' AND query LIKE '%event_days%'`,
       )
