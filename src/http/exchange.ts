@@ -324,9 +324,9 @@ export class Exchange {
 
   /** Charges the caller for the storage of a large state. */
   private chargeState(bytes: number): void {
-    const { route, context } = this;
-    context.shares.chargeEvent(this.admitted!.caller, this.from!.tenantNo, storedMs(bytes));
-    route.cost.storageMs += storedMs(bytes);
+    const ms = storedMs(bytes);
+    this.context.shares.chargeEvent(this.admitted!.caller, this.from!.tenantNo, ms);
+    this.route.cost.storageMs += ms;
   }
 
   /** The answer as JSON text, adapted to the client. */

@@ -34,8 +34,7 @@ const ADDED = columns<Omit<AnalyticsRow, 'value'> & { value: Decimal }>({
 
 // All writers update rows in the order of their keys, which prevents deadlocks.
 const ADD = `
-  INSERT INTO analytics_days AS known (tenant_no, kind, segment, day, subject, part, events, value)
-  SELECT * FROM ${ADDED.unnest('added')}
+${ADDED.insertInto('analytics_days AS known')}
    ORDER BY tenant_no, kind, segment, day, subject, part
   ON CONFLICT (tenant_no, kind, segment, day, subject, part) DO UPDATE
     SET events = known.events + EXCLUDED.events, value = known.value + EXCLUDED.value`;
