@@ -44,7 +44,8 @@ export interface Case {
   job: (options: CaseOptions, size: Size, seed: number) => LoadJob | DirectJob;
 }
 
-const WARM_UP = 4_000;
+/** Until the compiler has optimised what an event runs, a frontend takes far more CPU than afterwards. */
+const WARM_UP = 30_000;
 
 /** One request at a time on every connection, at full speed, events of random users; each case overrides its differences. */
 const load =

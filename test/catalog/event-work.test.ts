@@ -13,10 +13,8 @@ import type {
   ConfiguredTrigger,
 } from '../../src/domain/configuration.ts';
 import { dateOf, DAY_MS, dayOf } from '../../src/domain/periods.ts';
-import { EventQueues, type Part } from '../../src/engine/events/event-batcher.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { randomConfiguration } from './random-configuration.ts';
-import { onlyPart } from '../stack/only-part.ts';
 
 const DAY = dayOf('2026-03-01');
 const METRICS = [
@@ -299,26 +297,4 @@ test('a new day is noticed once, also if batches of the day before follow', asyn
   const compiled = new CompiledCatalog((await applied({})).catalog, () => (days += 1));
   for (const utcDay of [20_000, 20_000, 20_001, 20_000, 20_001, 20_000, 20_001]) compiled.plan('flips', utcDay);
   expect(days).toBe(1);
-});
-
-test('a command takes fewer events if each is much work', async () => {
-  const sent: number[] = [];
-  const work = CALL_WORK / 4;
-  const queues: EventQueues = new EventQueues(laurel.redis, async (_redis, parts: readonly Part[]) => {
-    for (const { queue, batch } of parts) {
-      sent.push(batch.length);
-      for (const { resolve } of batch) resolve(null as never);
-      queues.finished(queue);
-    }
-  });
-  const part = onlyPart(0);
-  const events = many(
-    10,
-    () =>
-      new Promise((resolve, reject) => {
-        queues.append(part, { event: { plan: { work } } as never, from: undefined, resolve, reject });
-      }),
-  );
-  await Promise.all(events);
-  expect(sent).toEqual([4, 4, 2]);
 });

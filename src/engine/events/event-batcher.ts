@@ -40,8 +40,10 @@ interface Waiting {
 interface TenantQueue {
   part: TenantPart;
   waiting: Waiting[];
-  /** Whether a part of it is in flight. */
-  isBusy: boolean;
+  /** How many commands have a part of it in flight. */
+  inFlight: number;
+  /** Users with events in flight, whose other events wait: they would conflict. */
+  usersInFlight: Set<string>;
 }
 
 /** Events of a tenant's part that are sent together. */
@@ -53,8 +55,8 @@ export interface Part {
 interface Server {
   redis: Redis;
   turns: Set<TenantQueue>;
-  /** Whether a command to it is in flight. */
-  isBusy: boolean;
+  /** How many commands to it are in flight. */
+  inFlight: number;
   scheduled: boolean;
 }
 
@@ -64,10 +66,20 @@ interface Server {
  */
 const MAX_EVENTS = 128;
 
+/** While Redis works on a command, the next one is computed. */
+const MOST_IN_FLIGHT = 2;
+
+/** Fewer events wait for the command in flight, and share its successor: the fixed cost of a command is that of several events. */
+const LEAST_BESIDE = 8;
+
+/** How many waiting events of a tenant's part are looked at to find those whose users have none in flight. */
+const MOST_LOOKED_AT = 4 * MAX_EVENTS;
+
 /**
- * One queue of events for each part of a tenant, sent to the server of its shard. One command is in flight to a server, and one
- * part of a tenant, so that more events share a commit (decision 3). A part that is retried alone delays only its tenant. If more events wait than fit into a
- * command, the tenants share it equally. A tenant with many events thus delays the others no more than one with few.
+ * One queue of events for each part of a tenant, sent to the server of its shard. While a command is in flight to a server, the
+ * next one waits until it is worth its cost, and a third one until there is an answer, so that more events share a commit
+ * (decision 3). A part that is retried alone delays only its tenant. If more events wait than fit into a command, the tenants share
+ * it equally. A tenant with many events thus delays the others no more than one with few.
  */
 export class EventQueues {
   private readonly redis: Redis;
@@ -84,7 +96,10 @@ export class EventQueues {
   /** Queues an event behind the waiting ones. */
   append(part: TenantPart, waiting: Waiting): void {
     let queue = this.queues.get(part);
-    if (queue === undefined) this.queues.set(part, (queue = { part, waiting: [], isBusy: false }));
+    if (queue === undefined) {
+      queue = { part, waiting: [], inFlight: 0, usersInFlight: new Set() };
+      this.queues.set(part, queue);
+    }
     queue.waiting.push(waiting);
     this.offer(queue);
   }
@@ -96,13 +111,14 @@ export class EventQueues {
   }
 
   /** Call this when a part is answered or has failed. */
-  finished(queue: TenantQueue): void {
-    queue.isBusy = false;
+  finished({ queue, batch }: Part): void {
+    queue.inFlight -= 1;
+    for (const { event } of batch) queue.usersInFlight.delete(event.userId);
     this.offer(queue);
   }
 
   private offer(queue: TenantQueue): void {
-    if (queue.waiting.length === 0 || queue.isBusy) return;
+    if (queue.waiting.length === 0 || queue.inFlight === MOST_IN_FLIGHT) return;
     const server = this.serverOf(queue);
     server.turns.add(queue);
     this.schedule(server);
@@ -113,14 +129,14 @@ export class EventQueues {
     const redis = connectionOf(this.redis, part.shard);
     let server = this.servers.get(redis);
     if (server === undefined) {
-      server = { redis, turns: new Set(), isBusy: false, scheduled: false };
+      server = { redis, turns: new Set(), inFlight: 0, scheduled: false };
       this.servers.set(redis, server);
     }
     return server;
   }
 
   private schedule(server: Server): void {
-    if (server.scheduled || server.isBusy || server.turns.size === 0) return;
+    if (server.scheduled || !isDue(server)) return;
     server.scheduled = true;
     // Wait for the end of this turn of the event loop: requests that arrived in the same read share the command.
     setImmediate(() => {
@@ -132,12 +148,28 @@ export class EventQueues {
   private async flush(server: Server): Promise<void> {
     const parts = takeParts(server.turns);
     if (parts.length === 0) return this.schedule(server);
-    for (const { queue } of parts) queue.isBusy = true;
-    server.isBusy = true;
+    for (const { queue, batch } of parts) {
+      queue.inFlight += 1;
+      for (const { event } of batch) queue.usersInFlight.add(event.userId);
+    }
+    server.inFlight += 1;
+    this.schedule(server);
     await this.send(server.redis, parts);
-    server.isBusy = false;
+    server.inFlight -= 1;
     this.schedule(server);
   }
+}
+
+/** Whether enough events wait for another command. */
+function isDue({ turns, inFlight }: Server): boolean {
+  if (inFlight === 0) return turns.size > 0;
+  if (inFlight === MOST_IN_FLIGHT) return false;
+  let waiting = 0;
+  for (const queue of turns) {
+    waiting += queue.waiting.length;
+    if (waiting >= LEAST_BESIDE) return true;
+  }
+  return false;
 }
 
 /**
@@ -148,7 +180,7 @@ function takeParts(turns: Set<TenantQueue>): Part[] {
   const taking: TenantQueue[] = [];
   for (const queue of turns) {
     turns.delete(queue);
-    if (queue.waiting.length > 0 && !queue.isBusy) taking.push(queue);
+    if (queue.waiting.length > 0 && queue.inFlight < MOST_IN_FLIGHT) taking.push(queue);
     if (taking.length === MAX_EVENTS) break;
   }
   if (taking.length > 1) taking.sort((a, b) => a.waiting.length - b.waiting.length);
@@ -157,34 +189,38 @@ function takeParts(turns: Set<TenantQueue>): Part[] {
   const parts: Part[] = [];
   for (const [index, queue] of taking.entries()) {
     const queuesToServe = taking.length - index;
-    const batch = takeFirst(queue.waiting, { most: Math.ceil(room / queuesToServe), work: work / queuesToServe });
+    const waited = queue.waiting.length;
+    const batch = takeFirst(queue, { most: Math.ceil(room / queuesToServe), work: work / queuesToServe });
     room -= batch.length;
     for (const { event } of batch) work -= event.plan.work;
-    if (queue.waiting.length > 0) turns.add(queue);
+    // If all that are left wait for users in flight, their answer offers the queue again.
+    if (queue.waiting.length > 0 && queue.waiting.length < waited) turns.add(queue);
     if (batch.length > 0) parts.push({ queue, batch });
   }
   return parts;
 }
 
 /**
- * Takes the first events that fit into a command; at least one, however much work it is. Drops those whose clients have
- * gone, before anything is done for them.
+ * Takes the first events that fit into a command and whose users have none in flight; at least one, however much work it is. Drops
+ * those whose clients have gone, before anything is done for them.
  */
-function takeFirst(waiting: Waiting[], { most, work }: { most: number; work: number }): Waiting[] {
+function takeFirst({ waiting, usersInFlight }: TenantQueue, { most, work }: { most: number; work: number }): Waiting[] {
   const batch: Waiting[] = [];
-  let taken = 0;
+  const left: Waiting[] = [];
+  let lookedAt = 0;
   let sum = 0;
   for (const each of waiting) {
-    if (batch.length === most) break;
+    if (batch.length === most || lookedAt === MOST_LOOKED_AT) break;
     if (each.from?.isGone === true) each.reject(CLIENT_GONE);
+    else if (usersInFlight.has(each.event.userId)) left.push(each);
     else {
       sum += each.event.plan.work;
       if (batch.length > 0 && sum > work) break;
       batch.push(each);
     }
-    taken += 1;
+    lookedAt += 1;
   }
-  waiting.splice(0, taken);
+  waiting.splice(0, lookedAt, ...left);
   return batch;
 }
 
@@ -249,7 +285,8 @@ export function createEventBatcher(options: EventBatcherOptions) {
     return joined.send();
   }
 
-  async function sendPart({ queue, batch }: Part, joined: JoinedChange): Promise<void> {
+  async function sendPart(sent: Part, joined: JoinedChange): Promise<void> {
+    const { queue, batch } = sent;
     const { part } = queue;
     const events = batch.map(({ event }) => event);
     const spans = scripts.traced ? batch.flatMap(({ from }) => from?.span ?? []) : undefined;
@@ -258,7 +295,7 @@ export function createEventBatcher(options: EventBatcherOptions) {
         const { from } = batch[place]!;
         if (from !== undefined) from.stateBytes = bytes;
       };
-      const replies = await call(part, events, { spans, joined, onLargeState }).finally(() => queues.finished(queue));
+      const replies = await call(part, events, { spans, joined, onLargeState }).finally(() => queues.finished(sent));
       // The next call is sent while this one waits for its replica, which may be far away. With a replica on the same
       // machine this made no difference (5 pairs each).
       const replicated = scripts.replicated(part.shard);
