@@ -6,7 +6,14 @@ import { PACKAGE_ROOT } from '../../src/package-root.ts';
 
 const BUILT = join(PACKAGE_ROOT, 'dist');
 /** Files of the build that tests run, or load in their own processes. */
-const ENTRIES = ['src/main', 'src/processes/frontend', 'src/cli/main', 'workers/main', 'workers/start'];
+const ENTRIES = [
+  'src/main',
+  'src/processes/frontend',
+  'src/cli/main',
+  'src/cli/program',
+  'workers/main',
+  'workers/start',
+];
 /** A build removes it, with the rest of `dist`. */
 const FOLDER = join(BUILT, 'in-few-files');
 
