@@ -15,8 +15,7 @@ process.stdout.write = keep('out');
 process.stderr.write = keep('err');
 
 const taken = (name) => Buffer.concat(written[name].splice(0)).toString('utf8');
-const report = (code, more = {}, done = undefined) =>
-  process.send({ code, out: taken('out'), err: taken('err'), ...more }, done);
+const report = (code, more, done) => process.send({ code, out: taken('out'), err: taken('err'), ...more }, done);
 
 process.on('message', ({ words, env }) => {
   for (const name of Object.keys(process.env)) if (!(name in env)) delete process.env[name];

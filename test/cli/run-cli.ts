@@ -38,7 +38,7 @@ let last: Promise<unknown> = Promise.resolve();
 
 /**
  * Runs `laurel <words>` against a running Laurel, through its Admin API, like `runCli`. All these commands share one process, which
- * runs one at a time: starting a process takes 20 times as much CPU as a command.
+ * runs one at a time: starting a process takes many times as much CPU as a command.
  */
 export function runAdminCli(
   laurel: { adminUrl: string; adminKey: string },
@@ -55,8 +55,8 @@ async function runInHost(words: readonly string[], variables: Variables): Promis
   await inFewFiles();
   const child = (host ??= startHost());
   const answer = messageOf<Ended & { isLast?: boolean }>(child);
-  // The channel leaves out what is undefined.
-  child.send({ words, env: { ...process.env, ...variables } });
+  // The channel leaves out what is undefined, and `messageOf` says if the host has ended.
+  child.send({ words, env: { ...process.env, ...variables } }, () => undefined);
   const timeout = setTimeout(() => child.kill('SIGKILL'), TIMEOUT_MS);
   try {
     const { isLast = false, ...ended } = await answer;
