@@ -1,13 +1,6 @@
-import { CommanderError } from 'commander';
-import { lastWords, reportUncaught } from '../telemetry/log.ts';
-import { CommandError, EXIT } from './command.ts';
-import { addCompletion, createProgram } from './program.ts';
-
-async function main(): Promise<void> {
-  const laurel = createProgram();
-  await addCompletion(laurel, process.argv[2]);
-  await laurel.parseAsync(process.argv);
-}
+import { reportUncaught } from '../telemetry/log.ts';
+import { EXIT } from './command.ts';
+import { runProgram } from './program.ts';
 
 /**
  * `laurel … | head` closes standard output early. The command goes on without it: what it has begun to change is
@@ -21,12 +14,4 @@ function withoutReader(error: NodeJS.ErrnoException): void {
 
 process.stdout.on('error', withoutReader);
 reportUncaught();
-main().catch((error: unknown) => {
-  if (error instanceof CommanderError) {
-    // Commander has already printed the message. Help and the version are not failures.
-    process.exitCode = error.exitCode === 0 ? EXIT.done : EXIT.failed;
-  } else {
-    console.error(lastWords(error));
-    process.exitCode = error instanceof CommandError ? error.exitCode : EXIT.failed;
-  }
-});
+void runProgram();

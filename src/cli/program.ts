@@ -1,4 +1,5 @@
-import { Command } from 'commander';
+import { Command, CommanderError } from 'commander';
+import { lastWords } from '../telemetry/log.ts';
 import { version } from '../version.ts';
 import { withAdminOptionsAnywhere } from './admin-api.ts';
 import { addClock } from './clock.ts';
@@ -11,7 +12,7 @@ import { addJobs, addTenants } from './jobs.ts';
 import { addKeys } from './keys.ts';
 import { addMcp } from './mcp.ts';
 import { addMessages } from './messages.ts';
-import { examples } from './command.ts';
+import { CommandError, examples, EXIT } from './command.ts';
 import { addSend } from './send.ts';
 import { addLoad } from './load.ts';
 import { addShadow } from './shadow.ts';
@@ -60,7 +61,7 @@ export function createProgram(): Command {
 }
 
 /** Adds `laurel completion <shell>` and the hidden `laurel complete`. The library is loaded only for these two. */
-export async function addCompletion(laurel: Command, command: string | undefined): Promise<void> {
+async function addCompletion(laurel: Command, command: string | undefined): Promise<void> {
   if (command === 'completion' || command === 'complete') {
     const { default: complete } = await import('@bomb.sh/tab/commander');
     complete(laurel, { completionCommandName: 'completion' });
@@ -76,4 +77,21 @@ export async function addCompletion(laurel: Command, command: string | undefined
   laurel completion zsh > "\${fpath[1]}/_laurel"
   laurel completion fish > ~/.config/fish/completions/laurel.fish`,
     );
+}
+
+/** Runs the command of `process.argv`. Sets the exit code if the command fails, after it has written why to standard error. */
+export async function runProgram(): Promise<void> {
+  try {
+    const laurel = createProgram();
+    await addCompletion(laurel, process.argv[2]);
+    await laurel.parseAsync(process.argv);
+  } catch (error) {
+    if (error instanceof CommanderError) {
+      // Commander has already printed the message. Help and the version are not failures.
+      process.exitCode = error.exitCode === 0 ? EXIT.done : EXIT.failed;
+    } else {
+      console.error(lastWords(error));
+      process.exitCode = error instanceof CommandError ? error.exitCode : EXIT.failed;
+    }
+  }
 }
