@@ -68,16 +68,16 @@ test('list: application keys, those of one user, or admin keys; more than a page
 
 test('delete: a key is refused from then on; without a terminal it takes --yes; says which keys stay and why', async () => {
   const { body } = await laurel.admin.post('/v1/application-api-keys?strict=true', [{ userId: 'd-ada' }]);
-  const [{ id, key }] = body.created as { id: string; key: string }[];
-  const read = () => laurel.app.get('/v1/users/d-ada', { headers: { 'X-API-KEY': key! } });
+  const [{ id, key }] = body.created;
+  const read = () => laurel.app.get('/v1/users/d-ada', { headers: { 'X-API-KEY': key } });
   expect((await read()).status).toBe(404);
-  expect(await cli('delete', id!)).toEqual({
+  expect(await cli('delete', id)).toEqual({
     code: 2,
     out: '',
     err: 'Nothing was changed: this deletes 1 application key, which takes --yes.\n',
   });
   expect(await listed('--user', 'd-ada')).toHaveLength(1);
-  expect(await cli('delete', NOBODY, 'd-ada', id!, '--yes')).toEqual({
+  expect(await cli('delete', NOBODY, 'd-ada', id, '--yes')).toEqual({
     code: 1,
     out: 'Deleted 1 application key.\n',
     err: expect.stringMatching(

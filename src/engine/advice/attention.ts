@@ -1,24 +1,24 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
-import type { Clock } from '../clock.ts';
-import type { Finding } from '../domain/administration/advice.ts';
+import type { Clock } from '../../clock.ts';
+import type { Finding } from '../../domain/administration/advice.ts';
 import {
   type AttentionItem,
   type AttentionKind,
   MEMORY_NEARLY_FULL,
   MOST_COUNTED,
   STORING_LATE_MS,
-} from '../domain/administration/attention.ts';
-import { counted } from '../domain/words.ts';
-import { countLetters } from '../postgres/corrections/dead-letters.ts';
-import { countWaitingEvents } from '../postgres/corrections/quarantine.ts';
-import { countFailingJobs, type SeenJobs } from '../postgres/jobs.ts';
-import { failingChannels, type FailingChannel } from '../postgres/notifications/failing-channels.ts';
-import { troubledWebhooks, type TroubledWebhook } from '../postgres/webhooks/deliveries.ts';
-import { endpointsOf } from '../redis/endpoints.ts';
-import { memoryUsedRatio } from '../redis/server-info.ts';
-import type { BacklogWatch } from './events/backlog-watch.ts';
-import { OPENS_AFTER } from './webhooks/endpoint.ts';
+} from '../../domain/administration/attention.ts';
+import { counted } from '../../domain/words.ts';
+import { countLetters } from '../../postgres/corrections/dead-letters.ts';
+import { countWaitingEvents } from '../../postgres/corrections/quarantine.ts';
+import { countFailingJobs, type SeenJobs } from '../../postgres/jobs.ts';
+import { failingChannels, type FailingChannel } from '../../postgres/notifications/failing-channels.ts';
+import { troubledWebhooks, type TroubledWebhook } from '../../postgres/webhooks/deliveries.ts';
+import { endpointsOf } from '../../redis/endpoints.ts';
+import { memoryUsedRatio } from '../../redis/server-info.ts';
+import type { BacklogWatch } from '../events/backlog-watch.ts';
+import { OPENS_AFTER } from '../webhooks/endpoint.ts';
 
 /** Retries last at most 30 s apart, so this is not a short disturbance. */
 const FAILING_ATTEMPTS = 3;
