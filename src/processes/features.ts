@@ -398,7 +398,7 @@ function createAdministration(core: FrontendCore, { analytics }: Pick<Services, 
   core.onClose(() => recentRequests.close());
   return {
     advice: createAdvice({ redis, pool: core.historyPool, clock, analytics, recentRequests }),
-    attention: createAttention({ redis, pool, clock, backlog }),
+    attention: createAttention({ redis, pool, clock, backlog, disk: core.settings.disk }),
     tenants: core.tenants,
     applicationKeys: core.applicationKeys,
     adminKeys: createAdminKeys(pool, announce, clock),

@@ -12,9 +12,26 @@ export const STORING_LATE_MS = 30_000;
 /** The share of its `maxmemory` from which on a Redis is nearly full; also in the alert LaurelRedisMemoryFull. */
 export const MEMORY_NEARLY_FULL = 0.9;
 
+/** The space on a disk that is left to Laurel, and the share of it that is used. */
+export interface DiskSpace {
+  freeBytes: number;
+  usedRatio: number;
+}
+
+const MIB = 2 ** 20;
+
+/** Free bytes from which on the disk of private servers is low, and from which on it is urgent; also in `laurel doctor`. */
+export const DISK_FREE_BYTES = { low: 5 * 1_024 * MIB, urgent: 512 * MIB } as const;
+/** A small disk with as little space is not reported unless this share of it is used. */
+const DISK_NEARLY_FULL = 0.9;
+
+export const isNearlyFull = ({ freeBytes, usedRatio }: DiskSpace): boolean =>
+  freeBytes < DISK_FREE_BYTES.urgent || (freeBytes < DISK_FREE_BYTES.low && usedRatio >= DISK_NEARLY_FULL);
+
 /** What an administrator should look at, the most urgent first. */
 export const ATTENTION_KINDS = [
   'memory_full',
+  'disk_full',
   'backlog_full',
   'storing_late',
   'dead_letters',
@@ -30,7 +47,7 @@ export type AttentionKind = (typeof ATTENTION_KINDS)[number];
 
 export const AttentionItem = Type.Object({
   kind: Type.Enum([...ATTENTION_KINDS]),
-  /** Percent of the memory limit that the fullest Redis uses, waiting outbox entries, seconds that the oldest one has waited, dead letters, pending messages of the webhook, failed attempts in a row of the channel, jobs, or quarantined events. */
+  /** Percent of the memory limit that the fullest Redis uses, MiB that are left on the disk, waiting outbox entries, seconds that the oldest one has waited, dead letters, pending messages of the webhook, failed attempts in a row of the channel, jobs, or quarantined events. */
   count: Type.Integer({ minimum: 0 }),
   /** The webhook concerned; `null` for other kinds. */
   webhook: Nullable(Type.Object({ id: Uuid, name: Type.String() })),
