@@ -7,6 +7,7 @@ import { privatePostgres } from './private-services.ts';
 interface DiskSpace {
   freeBytes: number;
   usedRatio: number;
+  isPostgresOnly: false;
 }
 
 /** The space on the disk of a directory, which need not exist yet. */
@@ -16,7 +17,11 @@ export async function diskSpace(directory: string): Promise<DiskSpace> {
   const { bavail, bfree, blocks, bsize } = await statfs(place);
   const used = blocks - bfree;
   // As `df` shows it: what is reserved for root counts neither as used nor as free.
-  return { freeBytes: bavail * bsize, usedRatio: used + bavail === 0 ? 0 : used / (used + bavail) };
+  return {
+    freeBytes: bavail * bsize,
+    usedRatio: used + bavail === 0 ? 0 : used / (used + bavail),
+    isPostgresOnly: false,
+  };
 }
 
 /** Measures the disk of the private Postgres of a running Laurel; `null` if the database is another one, whose disk nobody can see. */

@@ -23,7 +23,7 @@ import { watchRedisServers } from './process-metrics.ts';
 
 type FrontendEnv = Pick<
   Env,
-  'idempotencyKeysPerDay' | 'webhookAllowPrivate' | 'environment' | 'publicUrl' | 'secretsKey'
+  'idempotencyKeysPerDay' | 'webhookAllowPrivate' | 'environment' | 'publicUrl' | 'secretsKey' | 'postgresDiskBytes'
 >;
 
 /** The settings of a frontend, named as in `Env`. */
@@ -36,7 +36,7 @@ export interface FrontendSettings extends CoreSettings, Partial<FrontendEnv> {
   onClaimMoment?: ClaimsOptions['onMoment'];
   /** See `ClockControlOptions`. */
   clockPatienceMs?: number;
-  /** See `createAttention`. */
+  /** See `createAttention`; by default from `postgresDiskBytes`. */
   disk?: AttentionOptions['disk'];
   /** See `CaughtUp`. */
   readPatience?: ReadPatience;
@@ -158,6 +158,7 @@ function createShared(core: Core, settings: FrontendSettings): Omit<FrontendCore
       pushServers: settings.pushServers ?? {},
       onClaimMoment: settings.onClaimMoment,
       clockPatienceMs: settings.clockPatienceMs,
+      postgresDiskBytes: settings.postgresDiskBytes ?? null,
       disk: settings.disk ?? null,
       liveLimits: settings.liveLimits ?? { connections: Infinity, perUser: Infinity },
     },

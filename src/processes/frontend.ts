@@ -37,7 +37,8 @@ async function main(): Promise<void> {
     ...env,
     redisUrl,
     databaseUrl,
-    disk: await privateDisk(env.dataDir, databaseUrl),
+    // A given size counts more: the disk of this machine may not be the one that fills first.
+    disk: env.postgresDiskBytes === null ? await privateDisk(env.dataDir, databaseUrl) : null,
     liveLimits: { connections: env.liveConnections, perUser: STREAMS_A_USER },
     clock,
     traces,

@@ -148,7 +148,7 @@ const TEXTS: Readonly<Record<AttentionKind, (item: UnsortedItem) => Finding & { 
   disk_full: ({ count }) => ({
     urgent: count * MIB < DISK_FREE_BYTES.urgent,
     text: `${count.toLocaleString('en')} MiB are left on the disk of Postgres`,
-    advice: 'nothing is stored once it is full; make room, or move DATA_DIR to a larger disk',
+    advice: 'nothing is stored once it is full; make room, or enlarge the disk',
     screen: '/system',
   }),
   backlog_full: ({ count }) => ({

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { FixedClock } from '../../../src/clock.ts';
 import type { DiskSpace } from '../../../src/domain/administration/attention.ts';
 import { addJob } from '../../../src/postgres/jobs.ts';
+import { postgresDisk, postgresUsedBytes } from '../../../src/postgres/server-state.ts';
 import { outboxKey } from '../../../src/redis/keys.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 
@@ -14,7 +15,7 @@ const NOTHING = { webhook: null, channel: null, since: null, reason: null };
 let laurel: TestLaurel;
 let ids: string[];
 /** What is left on the disk of Postgres. */
-let disk: DiskSpace = { freeBytes: 100 * 2 ** 30, usedRatio: 0.99 };
+let disk: DiskSpace = { freeBytes: 100 * 2 ** 30, usedRatio: 0.99, isPostgresOnly: false };
 beforeAll(async () => {
   laurel = await startLaurel({
     clock: new FixedClock(NOW_MS),
@@ -134,11 +135,14 @@ test('a disk that is nearly full, for a key of the whole installation', async ()
   const low = 5 * 2 ** 30;
   // Enough is left, in bytes or as a share of a small disk.
   for (disk of [
-    { freeBytes: low, usedRatio: 0.99 },
-    { freeBytes: low - 1, usedRatio: 0.89 },
+    { freeBytes: low, usedRatio: 0.99, isPostgresOnly: false },
+    { freeBytes: low - 1, usedRatio: 0.89, isPostgresOnly: false },
+    { freeBytes: 2 ** 29 - 1, usedRatio: 0.8, isPostgresOnly: true },
   ])
     expect((await first()).kind).toBe('jobs_failing');
-  disk = { freeBytes: low - 1, usedRatio: 0.9 };
+  disk = { freeBytes: 2 * low, usedRatio: 0.81, isPostgresOnly: true };
+  expect(await first()).toMatchObject({ kind: 'disk_full', count: 10_240, urgent: false });
+  disk = { freeBytes: low - 1, usedRatio: 0.9, isPostgresOnly: false };
   expect(await first()).toMatchObject({
     ...NOTHING,
     kind: 'disk_full',
@@ -147,8 +151,17 @@ test('a disk that is nearly full, for a key of the whole installation', async ()
     text: '5,119 MiB are left on the disk of Postgres',
     screen: '/system',
   });
-  disk = { freeBytes: 2 ** 29 - 1, usedRatio: 0.5 };
+  disk = { freeBytes: 2 ** 29 - 1, usedRatio: 0.5, isPostgresOnly: false };
   expect(await first()).toMatchObject({ kind: 'disk_full', count: 511, urgent: true });
+});
+
+test('what is left of a disk whose size is given', async () => {
+  const usedBytes = await postgresUsedBytes(laurel.pool);
+  const space = await postgresDisk(laurel.pool, 2 * usedBytes)();
+  // Other tests use the same Postgres.
+  expect(space.usedRatio).toBeGreaterThan(0.05);
+  expect(space.freeBytes).toBeCloseTo(2 * usedBytes * (1 - space.usedRatio), 0);
+  expect(await postgresDisk(laurel.pool, 1)()).toMatchObject({ freeBytes: 0, isPostgresOnly: true });
 });
 
 test('dead letters, quarantine and a full backlog; a key of one tenant sees only what is the tenant’s', async () => {
