@@ -2,7 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
-import type { DiskSpace } from '../src/domain/administration/attention.ts';
+import type { DiskSpace } from '../src/domain/administration/disk.ts';
 import { systemClock, type FixedClock } from '../src/clock.ts';
 import { connectRedis, redisReady } from '../src/redis/client.ts';
 import { endpointsOf } from '../src/redis/endpoints.ts';

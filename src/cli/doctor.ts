@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
-import { DISK_FREE_BYTES } from '../domain/administration/attention.ts';
+import { DISK_FREE_BYTES } from '../domain/administration/disk.ts';
 import type { Env } from '../settings/env.ts';
 import { StartError } from '../start-error.ts';
 import { examples, EXIT, print, shardOption } from './command.ts';

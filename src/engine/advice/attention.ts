@@ -5,13 +5,11 @@ import type { Finding } from '../../domain/administration/advice.ts';
 import {
   type AttentionItem,
   type AttentionKind,
-  DISK_FREE_BYTES,
-  type DiskSpace,
-  isNearlyFull,
   MEMORY_NEARLY_FULL,
   MOST_COUNTED,
   STORING_LATE_MS,
 } from '../../domain/administration/attention.ts';
+import { DISK_FREE_BYTES, type DiskSpace, isNearlyFull } from '../../domain/administration/disk.ts';
 import { counted } from '../../domain/words.ts';
 import { countLetters } from '../../postgres/corrections/dead-letters.ts';
 import { countWaitingEvents } from '../../postgres/corrections/quarantine.ts';

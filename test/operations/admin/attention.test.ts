@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { FixedClock } from '../../../src/clock.ts';
-import type { DiskSpace } from '../../../src/domain/administration/attention.ts';
+import type { DiskSpace } from '../../../src/domain/administration/disk.ts';
 import { addJob } from '../../../src/postgres/jobs.ts';
 import { postgresDisk, postgresUsedBytes } from '../../../src/postgres/server-state.ts';
 import { outboxKey } from '../../../src/redis/keys.ts';
@@ -14,7 +14,7 @@ const NOTHING = { webhook: null, channel: null, since: null, reason: null };
 // Without workers: states change only when the test changes them.
 let laurel: TestLaurel;
 let ids: string[];
-/** What is left on the disk of Postgres. */
+/** The space on the disk of Postgres. */
 let disk: DiskSpace = { freeBytes: 100 * 2 ** 30, usedRatio: 0.99, isPostgresOnly: false };
 beforeAll(async () => {
   laurel = await startLaurel({
