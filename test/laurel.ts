@@ -2,6 +2,7 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import type { Redis } from 'ioredis';
 import type { Logger } from 'pino';
+import type { DiskSpace } from '../src/domain/administration/disk.ts';
 import { systemClock, type FixedClock } from '../src/clock.ts';
 import { connectRedis, redisReady } from '../src/redis/client.ts';
 import { endpointsOf } from '../src/redis/endpoints.ts';
@@ -79,6 +80,8 @@ export async function startLaurel(
     log?: Logger;
     acknowledgeMs?: number;
     clockPatienceMs?: number;
+    /** Measures the disk of Postgres. */
+    disk?: () => Promise<DiskSpace>;
     /** Long by default, because other tests keep Postgres busy, and tests hold locks while they do something. */
     postgresTimeoutMs?: number;
     failedKeyLimit?: number;
@@ -122,6 +125,7 @@ export async function startLaurel(
       acknowledgeMs: options.acknowledgeMs ?? null,
       databaseUrl,
       clockPatienceMs: options.clockPatienceMs ?? 120_000,
+      disk: options.disk ?? null,
       // Otherwise a read beside a busy worker answers without what was written before.
       ...(options.workers === true && { readPatience: READ_PATIENCE }),
       postgresTimeoutMs: options.postgresTimeoutMs ?? 60_000,

@@ -1,9 +1,7 @@
 import type { Command } from 'commander';
-import { existsSync } from 'node:fs';
-import { statfs } from 'node:fs/promises';
-import { dirname } from 'node:path';
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
+import { DISK_FREE_BYTES } from '../domain/administration/disk.ts';
 import type { Env } from '../settings/env.ts';
 import { StartError } from '../start-error.ts';
 import { examples, EXIT, print, shardOption } from './command.ts';
@@ -14,8 +12,6 @@ import { counted } from '../domain/words.ts';
 
 const SIGNS = { ok: '✓', warning: '!', failed: '✗', skipped: '-' } as const;
 const GIB = 2 ** 30;
-/** Free space below which the check warns or fails. */
-const FREE_BYTES = { warning: 5 * GIB, failed: GIB / 2 };
 /** The limits of `ClockSkew`: above the second one, events are refused. */
 const SKEW_MS = { warning: 1_000, failed: 60_000 };
 /** A server that is there answers much sooner; a busy machine may take seconds. */
@@ -342,11 +338,9 @@ async function diskFindings({ dataDir, redisUrl, databaseUrl }: Env): Promise<Fi
   const check = 'Disk';
   if (redisUrl !== null && databaseUrl !== null)
     return [{ check, status: 'skipped', found: 'the data is on the machines of Redis and Postgres' }];
-  let place = dataDir;
-  while (!existsSync(place)) place = dirname(place);
-  const { bavail, bsize } = await statfs(place);
-  const free = bavail * bsize;
-  const status = free < FREE_BYTES.failed ? 'failed' : free < FREE_BYTES.warning ? 'warning' : 'ok';
+  const { diskSpace } = await import('../local/disk-space.ts');
+  const { freeBytes: free } = await diskSpace(dataDir);
+  const status = free < DISK_FREE_BYTES.urgent ? 'failed' : free < DISK_FREE_BYTES.low ? 'warning' : 'ok';
   const advice = status === 'ok' ? {} : { advice: 'Make room, or set DATA_DIR to a larger disk.' };
   return [{ check, status, found: `${gib(free)} free for ${dataDir}`, ...advice }];
 }

@@ -1,10 +1,92 @@
 import { type Command, Option } from 'commander';
-import type { AdminIssue } from '../domain/administration/admin.ts';
+import type { AdminIssue, AdminKey, ApplicationKey, DeletedResources } from '../domain/administration/admin.ts';
 import { KEY_SCOPES } from '../domain/administration/author.ts';
-import { askAdmin, withAdminOptions, type AdminOptions } from './admin-api.ts';
-import { CommandError, examples, print } from './command.ts';
+import { counted } from '../domain/words.ts';
+import { AdminRefusal, askAdmin, withAdminOptions, withEach, type AdminOptions } from './admin-api.ts';
+import { CommandError, confirmed, examples, print, tableText, wholeNumber } from './command.ts';
 
-interface Options extends AdminOptions {
+/** Adds `laurel keys`. `--admin` selects admin keys; the commands are otherwise about application keys. */
+export function addKeys(laurel: Command): void {
+  const keys = laurel.command('keys').description('keys for users and for administrators');
+  for (const add of [addList, addCreate, addDelete]) add(keys);
+}
+
+const APPLICATION_KEYS = '/v1/application-api-keys';
+const ADMIN_KEYS = '/v1/admin-api-keys';
+const PAGE = 100;
+const SHOWN = 50;
+
+interface ListOptions extends AdminOptions {
+  user?: string;
+  admin?: boolean;
+  limit: number;
+}
+
+function addList(keys: Command): void {
+  withAdminOptions(keys.command('list'))
+    .description('list the application keys, or with --admin the admin keys, oldest first, without their secrets')
+    .option('--user <id>', 'only the application keys of this user')
+    .option('--admin', 'the admin keys')
+    .option('--limit <n>', 'how many at most', wholeNumber, SHOWN)
+    .addHelpText('after', examples('keys list', 'keys list --user ada', 'keys list --admin --json'))
+    .action(async ({ user, admin = false, limit, ...options }: ListOptions) => {
+      if (admin && user !== undefined) throw new CommandError('Admin keys belong to no user: give --user or --admin.');
+      if (admin) {
+        const list = await firstKeys<AdminKey>(options, { path: ADMIN_KEYS, limit });
+        print(options.json, list, list.length === 0 ? 'There are no such keys.\n' : adminKeysText(list));
+      } else {
+        const list = await firstKeys<ApplicationKey>(options, { path: APPLICATION_KEYS, limit, userId: user });
+        print(options.json, list, list.length === 0 ? 'There are no such keys.\n' : applicationKeysText(list));
+      }
+    });
+}
+
+/** The first keys of a list, up to `limit`. */
+async function firstKeys<T>(
+  options: AdminOptions,
+  { path, limit, userId }: { path: string; limit: number; userId?: string | undefined },
+): Promise<T[]> {
+  const keys: T[] = [];
+  for (let isLast = false; !isLast && keys.length < limit;) {
+    const size = Math.min(PAGE, limit - keys.length);
+    const query = new URLSearchParams({ limit: String(size), skip: String(keys.length), ...(userId && { userId }) });
+    const page = await askAdmin<T[]>(options, { method: 'GET', path: `${path}?${query.toString()}` });
+    keys.push(...page);
+    isLast = page.length < size;
+  }
+  return keys;
+}
+
+const applicationKeysText = (keys: readonly ApplicationKey[]): string =>
+  tableText(
+    ['ID', 'KEY', 'USER', 'MAY', 'EXPIRES', 'CREATED', 'LAST USED'],
+    keys.map(({ id, prefix, userId, scope, expiresAt, created, lastUsed }) => [
+      id,
+      prefix,
+      userId,
+      scope,
+      expiresAt,
+      created,
+      lastUsed,
+    ]),
+  );
+
+const adminKeysText = (keys: readonly AdminKey[]): string =>
+  tableText(
+    ['ID', 'KEY', 'NAME', 'STATE', 'MAY', 'TENANT', 'CREATED', 'LAST USED'],
+    keys.map(({ id, prefix, name, status, access, tenantId, created, lastUsed }) => [
+      id,
+      prefix,
+      name,
+      status,
+      access,
+      tenantId,
+      created,
+      lastUsed,
+    ]),
+  );
+
+interface CreateOptions extends AdminOptions {
   user?: string;
   scope?: string;
   expires?: string;
@@ -18,9 +100,7 @@ interface Answer {
   issues: AdminIssue[];
 }
 
-/** Adds `laurel keys create`. */
-export function addKeys(laurel: Command): void {
-  const keys = laurel.command('keys').description('keys for users and for administrators');
+function addCreate(keys: Command): void {
   withAdminOptions(keys.command('create'))
     .description('create a key and print it: it is shown only once')
     .option('--user <id>', 'an application key, for the app of this user')
@@ -40,7 +120,7 @@ export function addKeys(laurel: Command): void {
     .action(create);
 }
 
-async function create(options: Options): Promise<void> {
+async function create(options: CreateOptions): Promise<void> {
   const { user, scope, expires, admin, read, only } = options;
   if ((user === undefined) === (admin === undefined))
     throw new CommandError('Give --user for an application key, or --admin for an admin key.');
@@ -52,10 +132,55 @@ async function create(options: Options): Promise<void> {
     user !== undefined
       ? [{ userId: user, ...(scope && { scope }), ...(expires && { expiresAt: expires }) }]
       : [{ name: admin, ...(read && { access: 'read' }), ...(only && { tenantId: only }) }];
-  const path = user === undefined ? '/v1/admin-api-keys' : '/v1/application-api-keys';
+  const path = user === undefined ? ADMIN_KEYS : APPLICATION_KEYS;
   const { created, issues } = await askAdmin<Answer>(options, { method: 'POST', path, body });
   const [key] = created;
   if (key === undefined)
     throw new CommandError(`No key was created: ${issues.map(({ message }) => message).join('; ')}`);
   print(options.json, key, `${key.key}\n`);
+}
+
+interface DeleteOptions extends AdminOptions {
+  admin?: boolean;
+  yes?: boolean;
+}
+
+/** The status that stands for an issue of a deletion. */
+const NOT_DELETED = 409;
+
+function addDelete(keys: Command): void {
+  withAdminOptions(keys.command('delete'))
+    .description('delete application keys, or with --admin admin keys: they are refused from then on')
+    .argument('<id...>', 'of the keys, as `laurel keys list` shows them')
+    .option('--admin', 'the IDs are of admin keys')
+    .option('-y, --yes', 'delete without asking')
+    .addHelpText(
+      'after',
+      examples(
+        'keys delete 01939d3c-8f10-7000-8000-000000000001',
+        'keys delete --admin 01939d3c-8f10-7000-8000-000000000002 --yes',
+      ),
+    )
+    .action(async (ids: string[], { admin = false, yes = false, ...options }: DeleteOptions) => {
+      const what = counted(ids.length, admin ? 'admin key' : 'application key');
+      if (!yes) await confirmed(`Delete ${what}? Who uses them is refused from then on.`, `this deletes ${what}`);
+      const deleted: string[] = [];
+      try {
+        await withEach(ids, async (id) => {
+          await deleteKey(options, admin ? ADMIN_KEYS : APPLICATION_KEYS, id);
+          deleted.push(id);
+        });
+      } finally {
+        // Also after an error: these deletions stay.
+        const text = `Deleted ${counted(deleted.length, admin ? 'admin key' : 'application key')}.\n`;
+        print(options.json, { deleted }, text);
+      }
+    });
+}
+
+/** Throws an `AdminRefusal` if the key stays, or there is no such key. */
+async function deleteKey(options: AdminOptions, path: string, id: string): Promise<void> {
+  const request = { method: 'DELETE', path: `${path}?ids=${encodeURIComponent(id)}` } as const;
+  const { issues } = await askAdmin<DeletedResources>(options, request);
+  if (issues.length > 0) throw new AdminRefusal(issues.map(({ message }) => message).join('; '), NOT_DELETED);
 }

@@ -5,7 +5,7 @@ import type { Resources } from '../catalog/resources.ts';
 import type { Author } from '../domain/administration/author.ts';
 import type { NotificationType } from '../domain/notifications/notification.ts';
 import type { SystemState } from '../domain/administration/system.ts';
-import type { createAdvice } from '../engine/advice.ts';
+import type { createAdvice } from '../engine/advice/advice.ts';
 import type { AttentionItem } from '../domain/administration/attention.ts';
 import type { Environment } from '../domain/settings.ts';
 import type { AchievementCompletion } from '../engine/achievements/achievement-completion.ts';

@@ -47,6 +47,23 @@ export async function postgresUsedBytes(pool: Pool): Promise<number> {
   return bytes + wal.rows[0]!.bytes;
 }
 
+/** A size changes slowly. */
+const KEPT_MS = 60_000;
+
+/**
+ * Measures how much of a disk of this size is left to Postgres, at most once a minute. Rejects while Postgres does not answer.
+ * Leaves out what `postgresUsedBytes` does.
+ */
+export function postgresDisk(pool: Pool, diskBytes: number) {
+  let kept = { usedBytes: 0, untilMs: -Infinity };
+  return async () => {
+    if (performance.now() >= kept.untilMs)
+      kept = { usedBytes: await postgresUsedBytes(pool), untilMs: performance.now() + KEPT_MS };
+    const { usedBytes } = kept;
+    return { freeBytes: Math.max(0, diskBytes - usedBytes), usedRatio: usedBytes / diskBytes, isPostgresOnly: true };
+  };
+}
+
 /** The server's version, size and limits. The size takes some milliseconds to compute. */
 export async function postgresState(pool: Pool): Promise<PostgresState> {
   return (await pool.query<PostgresState>(READ)).rows[0]!;

@@ -6,8 +6,8 @@ import { AchievementPreview } from '../engine/achievements/preview.ts';
 import { createAnalyticsReads } from '../engine/analytics/analytics-reads.ts';
 import { CostlyReads } from '../engine/analytics/costly-reads.ts';
 import { createGroupComparison } from '../engine/analytics/group-comparison.ts';
-import { createAdvice } from '../engine/advice.ts';
-import { createAttention } from '../engine/attention.ts';
+import { createAdvice } from '../engine/advice/advice.ts';
+import { createAttention } from '../engine/advice/attention.ts';
 import { createActivityReads } from '../engine/history/activity.ts';
 import { createBatchIntake } from '../engine/events/batch-intake.ts';
 import { createClockControl } from '../engine/schedule/clock-control.ts';
@@ -78,6 +78,7 @@ import { isStreakCallStored } from '../postgres/history/streaks.ts';
 import { webhookSecrets } from '../postgres/webhooks/secrets.ts';
 import type { OrganisationRow } from '../postgres/organisation.ts';
 import { attributeValues } from '../postgres/users/selections.ts';
+import { postgresDisk } from '../postgres/server-state.ts';
 import { RecentRequests } from '../redis/recent-requests.ts';
 import type { FrontendCore } from './frontend-core.ts';
 import { systemState } from './system-state.ts';
@@ -396,9 +397,11 @@ function createAdministration(core: FrontendCore, { analytics }: Pick<Services, 
   const { redis, pool, announce, clock, testClock, guard, wakeJobs, backlog } = core;
   const recentRequests = new RecentRequests(redis, () => core.tenants.organisation().multiTenancy);
   core.onClose(() => recentRequests.close());
+  const { postgresDiskBytes } = core.settings;
+  const disk = core.settings.disk ?? (postgresDiskBytes === null ? null : postgresDisk(pool, postgresDiskBytes));
   return {
     advice: createAdvice({ redis, pool: core.historyPool, clock, analytics, recentRequests }),
-    attention: createAttention({ redis, pool, clock, backlog }),
+    attention: createAttention({ redis, pool, clock, backlog, disk }),
     tenants: core.tenants,
     applicationKeys: core.applicationKeys,
     adminKeys: createAdminKeys(pool, announce, clock),

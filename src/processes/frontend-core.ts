@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import { ENVIRONMENT, IDEMPOTENCY_KEYS_PER_DAY, type Env } from '../settings/env.ts';
+import type { AttentionOptions } from '../engine/advice/attention.ts';
 import { BacklogWatch } from '../engine/events/backlog-watch.ts';
 import { KeyedIds } from '../engine/ids.ts';
 import { createKeptRuns, type KeptRuns } from '../engine/leaderboards/kept-runs.ts';
@@ -22,7 +23,7 @@ import { watchRedisServers } from './process-metrics.ts';
 
 type FrontendEnv = Pick<
   Env,
-  'idempotencyKeysPerDay' | 'webhookAllowPrivate' | 'environment' | 'publicUrl' | 'secretsKey'
+  'idempotencyKeysPerDay' | 'webhookAllowPrivate' | 'environment' | 'publicUrl' | 'secretsKey' | 'postgresDiskBytes'
 >;
 
 /** The settings of a frontend, named as in `Env`. */
@@ -35,6 +36,8 @@ export interface FrontendSettings extends CoreSettings, Partial<FrontendEnv> {
   onClaimMoment?: ClaimsOptions['onMoment'];
   /** See `ClockControlOptions`. */
   clockPatienceMs?: number;
+  /** See `createAttention`; by default from `postgresDiskBytes`. */
+  disk?: AttentionOptions['disk'];
   /** See `CaughtUp`. */
   readPatience?: ReadPatience;
   /** How long a connection and a statement may take (ms). */
@@ -48,6 +51,7 @@ export interface FrontendCore extends Core {
     pushServers: NonNullable<PushSenderOptions['baseUrls']>;
     onClaimMoment: ClaimsOptions['onMoment'];
     clockPatienceMs: number | undefined;
+    disk: AttentionOptions['disk'];
   };
   metrics: FrontendMetrics;
   /** For history reads; see `historyPool`. */
@@ -154,6 +158,8 @@ function createShared(core: Core, settings: FrontendSettings): Omit<FrontendCore
       pushServers: settings.pushServers ?? {},
       onClaimMoment: settings.onClaimMoment,
       clockPatienceMs: settings.clockPatienceMs,
+      postgresDiskBytes: settings.postgresDiskBytes ?? null,
+      disk: settings.disk ?? null,
       liveLimits: settings.liveLimits ?? { connections: Infinity, perUser: Infinity },
     },
     metrics,

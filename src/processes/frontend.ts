@@ -1,6 +1,7 @@
 import { endWithParent, gatheredMetrics, tellReady } from './child-process.ts';
 import { systemClock } from '../clock.ts';
 import { openLaurel } from './composition.ts';
+import { privateDisk } from '../local/disk-space.ts';
 import { readEnv } from '../settings/env.ts';
 import { createLog, endWith, logProcessErrors } from '../telemetry/log.ts';
 import { serve } from './serve.ts';
@@ -36,6 +37,8 @@ async function main(): Promise<void> {
     ...env,
     redisUrl,
     databaseUrl,
+    // A given size counts more: the disk of this machine may not be the one that fills first.
+    disk: env.postgresDiskBytes === null ? await privateDisk(env.dataDir, databaseUrl) : null,
     liveLimits: { connections: env.liveConnections, perUser: STREAMS_A_USER },
     clock,
     traces,

@@ -69,25 +69,6 @@ test('export writes the document; delete needs --yes without a terminal, and say
   expect((await laurel.app.get('/v1/users/x%2F1%2C2')).status).toBe(404);
 });
 
-test('keys create prints a key that works, and nothing else', async () => {
-  const keys = (...words: string[]): Promise<Ended> => runAdminCli(laurel, ['keys', 'create', ...words]);
-  const { code, out } = await keys('--user', 'ada', '--scope', 'read');
-  expect([code, out]).toEqual([0, expect.stringMatching(/^app_\S+\n$/)]);
-  const reader = JSON.parse((await keys('--admin', 'Reader', '--read', '--json')).out) as { key: string };
-  const pull = await runAdminCli(laurel, ['config', 'pull'], { LAUREL_KEY: reader.key });
-  expect(pull.code).toBe(0);
-  const change = await runAdminCli(laurel, ['keys', 'create', '--user', 'ada'], { LAUREL_KEY: reader.key });
-  expect(change).toMatchObject({ code: 2, out: '' });
-  for (const words of [
-    [],
-    ['--user', 'a', '--admin', 'b'],
-    ['--user', 'a', '--read'],
-    ['--admin', 'b', '--scope', 'read'],
-  ])
-    expect(await keys(...words)).toMatchObject({ code: 2, out: '', err: expect.stringMatching(/^(Give|--)/) });
-  expect((await keys('--user', 'ada', '--expires', 'tomorrow')).err).toMatch(/^No key was created: .*expiresAt/);
-});
-
 test('timeline: a table or JSON, of one kind, and only of an existing user', async () => {
   for (const value of [12, 3]) await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'a/da' }, value });
   const { code, out } = await cli('timeline', 'a/da');

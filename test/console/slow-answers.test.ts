@@ -84,6 +84,87 @@ describe.skipIf(!hasBrowser)('answers that come late', () => {
     await context.close();
   });
 
+  test('a form closes when it is saved, and does not wait until the lists behind it are read again', async () => {
+    const { page, context, at, quiet } = await signedIn();
+    await at('/metrics');
+    const laps = page.getByRole('row').filter({ hasText: 'Laps' });
+    await page.getByRole('button', { name: 'New metric' }).click();
+    const form = page.getByRole('dialog', { name: 'New metric' });
+    await form.getByLabel('Name', { exact: true }).fill('Laps');
+    await quiet();
+    const list = await holdNext(page, { method: 'GET', path: /\/v1\/metrics\?/ });
+    await form.getByRole('button', { name: 'Create' }).click();
+    const reading = await list.held;
+    await form.waitFor({ state: 'detached' });
+    expect(await laps.count()).toBe(0);
+    await reading.continue();
+    await laps.waitFor();
+
+    await laps.getByRole('button', { name: 'Delete' }).click();
+    const question = page.getByRole('alertdialog', { name: /^Delete/ });
+    await quiet();
+    const again = await holdNext(page, { method: 'GET', path: /\/v1\/metrics\?/ });
+    await question.getByRole('button', { name: 'Delete', exact: true }).click();
+    const later = await again.held;
+    await question.waitFor({ state: 'detached' });
+    expect(await laps.count()).toBe(1);
+    await later.continue();
+    await laps.waitFor({ state: 'detached' });
+    await context.close();
+  });
+
+  test('what was saved stays in a form on a screen while it is read again', async () => {
+    const { page, context, at, quiet } = await signedIn();
+    await at('/metrics');
+    const days = page.getByLabel('Accept late events for this many days');
+    await days.fill('9');
+    await quiet();
+    const settings = await holdNext(page, { method: 'GET', path: /\/v1\/events\/settings/ });
+    const panel = page.locator('section').filter({ has: page.getByRole('heading', { name: 'Late events' }) });
+    const save = panel.getByRole('button', { name: 'Save' });
+    await says(page, 'Saved.', () => save.click());
+    const reading = await settings.held;
+    expect(await days.inputValue()).toBe('9');
+    expect(await save.isDisabled()).toBe(true);
+    await release(page, reading);
+    expect(await days.inputValue()).toBe('9');
+    await expect.poll(() => save.isEnabled()).toBe(true);
+    await context.close();
+  });
+
+  test('the question before an import counts no users of a file that was chosen before', async () => {
+    const { page, context, at } = await signedIn();
+    await at('/import');
+    const choose = (name: string): Promise<void> => {
+      const buffer = Buffer.from(JSON.stringify({ id: name, metrics: { flips: { total: 5 } } }));
+      return page.getByLabel('File').setInputFiles({ name, mimeType: 'application/x-ndjson', buffer });
+    };
+    const named = page.getByLabel('Name of the import');
+    await choose('first.jsonl');
+    await expect.poll(() => named.inputValue()).toBe('first-jsonl');
+    const check = page.getByRole('button', { name: 'Check the file' });
+    await says(page, 'The file is checked. Nothing was changed.', () => check.click());
+    await page.getByRole('heading', { name: 'Report of first.jsonl' }).waitFor();
+    const questionOf = async (file: string): Promise<string | null> => {
+      await page.getByRole('button', { name: 'Import', exact: true }).click();
+      const question = page.getByRole('alertdialog', { name: `Import the users of ${file}?` });
+      await question.waitFor();
+      const text = await question.textContent();
+      await question.getByRole('button', { name: 'Cancel' }).click();
+      await question.waitFor({ state: 'detached' });
+      return text;
+    };
+    expect(await questionOf('first.jsonl')).toContain('1 user ready. ');
+    await choose('second.jsonl');
+    await expect.poll(() => named.inputValue()).toBe('second-jsonl');
+    expect(await questionOf('second.jsonl')).toContain('The file was not checked yet. ');
+    // Under another name, other users may be from the import.
+    await choose('first.jsonl');
+    await named.fill('other');
+    expect(await questionOf('first.jsonl')).toContain('The file was not checked yet. ');
+    await context.close();
+  });
+
   test('a comparison of configurations belongs to the text that was compared', async () => {
     const { page, context, at } = await signedIn();
     await at('/configuration');

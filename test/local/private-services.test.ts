@@ -6,6 +6,7 @@ import { Redis } from 'ioredis';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readEnv } from '../../src/settings/env.ts';
+import { privateDisk } from '../../src/local/disk-space.ts';
 import { privatePostgres, startServers } from '../../src/local/private-services.ts';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
 import { DATA_FOLDER } from '../stack/data-folder.ts';
@@ -53,6 +54,11 @@ describe('private servers', () => {
       await expect(startServers(environment(), quiet)).rejects.toThrow('Laurel is already running');
       // As `laurel console` finds it.
       expect(await privatePostgres(dataDir)).toBe(first.databaseUrl);
+      const { freeBytes, usedRatio } = await (await privateDisk(dataDir, first.databaseUrl))!();
+      expect(freeBytes).toBeGreaterThan(2 ** 20);
+      expect(usedRatio).toBeGreaterThan(0);
+      expect(usedRatio).toBeLessThan(1);
+      expect(await privateDisk(dataDir, 'postgres://db.example.com/laurel')).toBeNull();
       await query(first.databaseUrl, 'CREATE TABLE kept AS SELECT 7 AS n');
       // pglz costs more CPU than everything else that Postgres does. Once the built-in server has lz4, use that.
       expect(

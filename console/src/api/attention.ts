@@ -22,7 +22,7 @@ export const attentionQuery = queryOptions({
 });
 
 /** Kinds whose `count` is no number of things that somebody looks at. */
-const COUNTED_ONCE: readonly Item['kind'][] = ['memory_full', 'backlog_full', 'storing_late'];
+const COUNTED_ONCE: readonly Item['kind'][] = ['memory_full', 'disk_full', 'backlog_full', 'storing_late'];
 
 /** Items about a webhook or channel count once, regardless of the number of waiting messages. */
 const concernOf = ({ kind, count, webhook, channel, since, ...item }: Item): Concern => ({

@@ -1,12 +1,13 @@
 import { useMutation, useQueryClient, type MutateOptions } from '@tanstack/react-query';
-import { useEffect, useRef } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import { useSay } from '../ui/toasts.tsx';
 import { curlOf } from './client.ts';
 
 /**
- * A change through the API. When it succeeds, all queries are read again and `done` is shown. An error is shown too, unless
- * `quiet`: then the caller shows it beside its cause while it is on the screen. Until a change has ended, another one is ignored.
- * `curl` makes the command that sends the same request.
+ * A change through the API. When it succeeds, `done` is shown, the caller's `onSuccess` runs, and all queries are read again. It is
+ * pending until they are, and then `onRead` runs: what is on the screen may be older than the change until then. An error is shown
+ * too, unless `quiet`: then the caller shows it beside its cause while it is on the screen. Until a change has ended, another one is
+ * ignored. `curl` makes the command that sends the same request.
  */
 export function useChange<Input = void, Output = unknown>({
   run,
@@ -28,31 +29,45 @@ export function useChange<Input = void, Output = unknown>({
   }, []);
   // A second click may come before the button is drawn as disabled.
   const isRunning = useRef(false);
+  const [reading, setReading] = useState<Promise<void> | null>(null);
+  const latest = useRef(reading);
   const mutation = useMutation({
     mutationFn: run,
-    onSuccess: async () => {
+    onSuccess: () => {
       if (done !== undefined) say(done);
-      await queries.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'session' });
+      const read = queries.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'session' });
+      latest.current = read;
+      setReading(read);
+      void read.then(() => setReading((current) => (current === read ? null : current)));
     },
     onError: (error) => {
       if (!quiet || !isShown.current) say(error.message, 'problem');
     },
   });
-  const mutate = (input: Input, options?: MutateOptions<Output, Error, Input>): void => {
+  const mutate = (
+    input: Input,
+    { onRead, ...options }: MutateOptions<Output, Error, Input> & { onRead?: () => void } = {},
+  ): void => {
     if (isRunning.current) return;
     isRunning.current = true;
     mutation.mutate(input, {
       ...options,
+      onSuccess: (...ended) => {
+        options.onSuccess?.(...ended);
+        if (onRead !== undefined) void latest.current?.then(onRead);
+      },
       onSettled: (...ended) => {
         isRunning.current = false;
-        options?.onSettled?.(...ended);
+        options.onSettled?.(...ended);
       },
     });
   };
   /** Forgets the change: how it ends is no longer shown. */
   const reset = (): void => {
     isRunning.current = false;
+    setReading(null);
     mutation.reset();
   };
-  return { ...mutation, mutate, reset, curl: (input: Input) => curlOf(() => run(input)) };
+  const isPending = mutation.isPending || reading !== null;
+  return { ...mutation, isPending, mutate, reset, curl: (input: Input) => curlOf(() => run(input)) };
 }

@@ -104,14 +104,12 @@ export function FieldsForm({ fields, item, save: saveValues, done, preview, anal
     setEdits({ ...edits, [name]: value, ...(follows && { key: keyOf(value) }) });
   };
   const submit = (): void => {
-    const onSuccess = (): void => {
-      if (onSaved !== undefined) return onSaved();
-      // What is stored may read otherwise than what was sent. Input since then stays.
+    // What is stored may read otherwise than what was sent. Input since then stays.
+    const onRead = (): void =>
       setEdits((current) =>
         Object.fromEntries(Object.entries(current).filter(([name, value]) => value !== edits[name])),
       );
-    };
-    save.mutate(undefined, { onSuccess });
+    save.mutate(undefined, onSaved === undefined ? { onRead } : { onSuccess: onSaved });
   };
   return (
     <Form

@@ -94,7 +94,7 @@ function Edited({ document }: { document: string }) {
     apply.mutate(undefined, {
       ...options,
       // What was written since then stays.
-      onSuccess: () => edition.current === applied && edit(null),
+      onRead: () => edition.current === applied && edit(null),
     });
   };
   return (

@@ -30,9 +30,16 @@ const EXAMPLE = `{"id": "ada", "name": "Ada", "metrics": {"flips": {"total": 120
 const MOST_KEPT = 10_000;
 const NAMED = 3;
 
-/** The result of a run so far. */
-interface Result {
+/** What a run is asked to do. */
+interface Run {
+  file: File;
+  /** Of the import. */
+  name: string;
   dryRun: boolean;
+}
+
+/** The result of a run so far. */
+interface Result extends Run {
   counts: Partial<Record<Status, number>>;
   /** Users who need attention. */
   lines: Reported[];
@@ -60,9 +67,9 @@ function useImport() {
   const [result, setResult] = useState<Result | null>(null);
   const stop = useRef<AbortController | null>(null);
   useEffect(() => () => stop.current?.abort(), []);
-  const run = async ({ file, name, dryRun }: { file: Blob; name: string; dryRun: boolean }): Promise<void> => {
+  const run = async ({ file, name, dryRun }: Run): Promise<void> => {
     const controller = (stop.current = new AbortController());
-    setResult({ dryRun, counts: {}, lines: [], more: 0, end: null });
+    setResult({ file, name, dryRun, counts: {}, lines: [], more: 0, end: null });
     setProgress({ bytes: 0, size: file.size, users: 0, waiting: null });
     const end = (how: Result['end']): void => setResult((before) => before && { ...before, end: how });
     try {
@@ -92,6 +99,8 @@ export function Import() {
   const { progress, result, run, stop } = useImport();
   const isRunning = result?.end === null;
   const blocked = useBlocker({ shouldBlockFn: () => isRunning, enableBeforeUnload: isRunning, withResolver: true });
+  // Another file, or another name, may have other users who are ready.
+  const isChecked = result?.dryRun === true && result.end === 'done' && result.file === file && result.name === name;
   const isComplete = file !== null && name !== '' && !isRunning;
   const choose = (chosen: File | undefined): void => {
     setFile(chosen ?? null);
@@ -149,7 +158,7 @@ export function Import() {
         </form>
       )}
       {progress !== null && result !== null && <Progress progress={progress} result={result} />}
-      {result !== null && <Report result={result} name={name} />}
+      {result !== null && <Report result={result} />}
       {result === null && (
         <Empty title="What a file looks like">
           <Shell>{EXAMPLE}</Shell>
@@ -169,9 +178,7 @@ export function Import() {
           void run({ file: file!, name, dryRun: false });
         }}
       >
-        {result?.dryRun === true && result.end === 'done'
-          ? `${counted(result.counts.ready ?? 0, 'user')} ready. `
-          : 'The file was not checked yet. '}
+        {isChecked ? `${counted(result.counts.ready ?? 0, 'user')} ready. ` : 'The file was not checked yet. '}
         Users who already exist stay unchanged. Nothing is announced, and no new points or achievements are awarded.
       </Confirm>
       <Discard
@@ -247,15 +254,15 @@ const PARTS: readonly { title: string; of: (line: Reported) => readonly string[]
 ];
 
 /** The number of users per result, and the reasons why some need attention. */
-function Report({ result, name }: { result: Result; name: string }) {
-  const { counts, lines, more, dryRun } = result;
+function Report({ result }: { result: Result }) {
+  const { file, name, counts, lines, more, dryRun } = result;
   const parts = PARTS.map(({ title, of }) => {
     const reasons = lines.flatMap((line): Reason[] => of(line).map((why) => ({ id: line.id, why })));
     return { title, rows: groupedReasons(reasons) };
   }).filter(({ rows }) => rows.length > 0);
   return (
     <Panel
-      title="Report"
+      title={<span className="break-all">Report of {file.name}</span>}
       actions={
         lines.length > 0 && (
           <Button

@@ -20,6 +20,7 @@ export const ADVICE_CODES = [
   'leaderboards_end',
   'leaderboards_without_users',
   'points_without_use',
+  'trigger_dominates',
   'limit_near',
   'keys_unused',
 ] as const;

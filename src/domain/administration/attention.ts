@@ -15,6 +15,7 @@ export const MEMORY_NEARLY_FULL = 0.9;
 /** What an administrator should look at, the most urgent first. */
 export const ATTENTION_KINDS = [
   'memory_full',
+  'disk_full',
   'backlog_full',
   'storing_late',
   'dead_letters',
@@ -30,7 +31,7 @@ export type AttentionKind = (typeof ATTENTION_KINDS)[number];
 
 export const AttentionItem = Type.Object({
   kind: Type.Enum([...ATTENTION_KINDS]),
-  /** Percent of the memory limit that the fullest Redis uses, waiting outbox entries, seconds that the oldest one has waited, dead letters, pending messages of the webhook, failed attempts in a row of the channel, jobs, or quarantined events. */
+  /** Percent of the memory limit that the fullest Redis uses, MiB that are left on the disk, waiting outbox entries, seconds that the oldest one has waited, dead letters, pending messages of the webhook, failed attempts in a row of the channel, jobs, or quarantined events. */
   count: Type.Integer({ minimum: 0 }),
   /** The webhook concerned; `null` for other kinds. */
   webhook: Nullable(Type.Object({ id: Uuid, name: Type.String() })),

@@ -23,6 +23,10 @@ interface Item {
 }
 const list = async (): Promise<Item[]> => (await laurel.admin.get('/v1/advice')).body;
 const codes = async (): Promise<string[]> => (await list()).map(({ code }) => code);
+const sendMany = async (count: number, key = 'flips'): Promise<void> => {
+  const events = Array.from({ length: count }, (_, no) => ({ key, user: { id: `user-${no % 21}` }, value: 1 }));
+  expect((await laurel.admin.post('/v1/metrics/events?wait=true', events)).status).toBe(200);
+};
 const send = (user: string) => laurel.app.post('/v1/metrics/flips/event', { user: { id: user }, value: 1 });
 
 test('nothing is advised about what is new; then what to create next', async () => {
@@ -63,7 +67,10 @@ test('what nobody uses or reaches, once it is old enough', async () => {
       {
         key: 'xp',
         name: 'XP',
-        triggers: [{ type: 'metric', metricKey: 'flips', metricThreshold: 1, points: 5, status: 'active' }],
+        triggers: [
+          { type: 'metric', metricKey: 'flips', metricThreshold: 1, points: 5, status: 'active' },
+          { type: 'metric', metricKey: 'idle', metricThreshold: 1, points: 5, status: 'active' },
+        ],
       },
     ],
     leaderboards: [
@@ -197,14 +204,6 @@ test('weeks with far fewer or far more events than the one before', async () => 
     (await list()).flatMap(({ code, text }) =>
       code === 'events_fell' || code === 'events_rose' ? [[code, text]] : [],
     );
-  const sendMany = async (count: number): Promise<void> => {
-    const events = Array.from({ length: count }, (_, no) => ({
-      key: 'flips',
-      user: { id: `user-${no % 21}` },
-      value: 1,
-    }));
-    expect((await laurel.admin.post('/v1/metrics/events?wait=true', events)).status).toBe(200);
-  };
   await sendMany(120);
   clock.set(START_MS + 22 * DAY_MS);
   expect(await trends()).toEqual([]);
@@ -217,6 +216,22 @@ test('weeks with far fewer or far more events than the one before', async () => 
   expect(await trends()).toEqual([
     ['events_rose', 'Far more events in the last 7 days than in the week before: Flips from 120 to 1,000.'],
   ]);
+});
+
+test('a trigger that awards nearly all points of a system, while another does not', async () => {
+  const found = async () => (await list()).find(({ code }) => code === 'trigger_dominates');
+  const [{ id }] = (await laurel.admin.get('/v1/points')).body;
+  expect(await found()).toEqual({
+    code: 'trigger_dominates',
+    text: 'In the last 30 days, a single trigger awarded 100 % of XP (for Flips).',
+    advice: expect.any(String),
+    screen: `/points/${id}`,
+  });
+  // 1,120 of 1,240 awards are 90.3 %, and then 1,120 of 1,250 are less than 90 %.
+  await sendMany(120, 'idle');
+  expect((await found())?.text).toBe('In the last 30 days, a single trigger awarded 90 % of XP (for Flips).');
+  await sendMany(10, 'idle');
+  expect(await found()).toBeUndefined();
 });
 
 test('the last leaderboards end', async () => {
@@ -260,9 +275,26 @@ test('templates of messages that are never due', async () => {
   expect(await codes()).not.toContain('emails_without_addresses');
 });
 
+test('no trigger dominates unless another one could have awarded points for a week', async () => {
+  const [{ id }] = (await laurel.admin.get('/v1/points')).body;
+  const triggers = (await laurel.admin.get(`/v1/points/${id}/triggers`)).body as { id: string; metricId: string }[];
+  const metrics = (await laurel.admin.get('/v1/metrics')).body as { id: string; key: string }[];
+  const idle = metrics.find(({ key }) => key === 'idle')!;
+  const other = triggers.find(({ metricId }) => metricId === idle.id)!;
+  await laurel.admin.delete(`/v1/points/${id}/triggers?ids=${other.id}`);
+  await sendMany(1_000);
+  expect(await codes()).not.toContain('trigger_dominates');
+  const metric = { type: 'metric', metricId: idle.id, metricThreshold: 1, points: 5, status: 'active' };
+  const created = await laurel.admin.post(`/v1/points/${id}/triggers?strict=true`, [metric]);
+  expect(created.status).toBe(201);
+  expect(await codes()).not.toContain('trigger_dominates');
+  clock.set(START_MS + 41 * DAY_MS);
+  expect(await codes()).toContain('trigger_dominates');
+});
+
 test('keys that nobody uses are advised to a key of all tenants alone', async () => {
   await laurel.admin.post('/v1/admin-api-keys', [{ name: 'Forgotten' }]);
-  clock.set(START_MS + 44 * DAY_MS);
+  clock.set(START_MS + 51 * DAY_MS);
   expect((await list()).at(-1)).toMatchObject({
     code: 'keys_unused',
     text: 'Nobody has used the admin key Forgotten.',
@@ -274,8 +306,8 @@ test('keys that nobody uses are advised to a key of all tenants alone', async ()
       name,
       atMs,
     ]);
-  await usedOn('Of a former colleague', START_MS - 47 * DAY_MS);
-  await usedOn('In use', START_MS - 45 * DAY_MS);
+  await usedOn('Of a former colleague', START_MS - 40 * DAY_MS);
+  await usedOn('In use', START_MS - 38 * DAY_MS);
   expect((await list()).at(-1)!.text).toBe(
     'Nobody has used the admin key Forgotten. Nobody has used the admin key Of a former colleague for 90 days.',
   );

@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { FixedClock } from '../../../src/clock.ts';
+import type { DiskSpace } from '../../../src/domain/administration/disk.ts';
 import { addJob } from '../../../src/postgres/jobs.ts';
+import { postgresDisk, postgresUsedBytes } from '../../../src/postgres/server-state.ts';
 import { outboxKey } from '../../../src/redis/keys.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 
@@ -12,11 +14,14 @@ const NOTHING = { webhook: null, channel: null, since: null, reason: null };
 // Without workers: states change only when the test changes them.
 let laurel: TestLaurel;
 let ids: string[];
+/** The space on the disk of Postgres. */
+let disk: DiskSpace = { freeBytes: 100 * 2 ** 30, usedRatio: 0.99, isPostgresOnly: false };
 beforeAll(async () => {
   laurel = await startLaurel({
     clock: new FixedClock(NOW_MS),
     configuration: { metrics: [{ key: 'm', name: 'M' }] },
     backlogLimit: 3,
+    disk: async () => disk,
   });
   const hooks = ['disabled', 'full', 'failing', 'late', 'well', 'off'].map((name) => ({
     name,
@@ -124,6 +129,41 @@ test('events that nothing stores, for a key of the whole installation', async ()
   expect(await list()).toEqual(before);
 });
 
+test('a disk that is nearly full, for a key of the whole installation', async () => {
+  const first = async (): Promise<{ kind: string; count: number; urgent: boolean; text: string }> =>
+    (await listed())[0];
+  const low = 5 * 2 ** 30;
+  // Enough is left, in bytes or as a share of a small disk.
+  for (disk of [
+    { freeBytes: low, usedRatio: 0.99, isPostgresOnly: false },
+    { freeBytes: low - 1, usedRatio: 0.89, isPostgresOnly: false },
+    { freeBytes: 2 ** 29 - 1, usedRatio: 0.8, isPostgresOnly: true },
+  ])
+    expect((await first()).kind).toBe('jobs_failing');
+  disk = { freeBytes: 2 * low, usedRatio: 0.81, isPostgresOnly: true };
+  expect(await first()).toMatchObject({ kind: 'disk_full', count: 10_240, urgent: false });
+  disk = { freeBytes: low - 1, usedRatio: 0.9, isPostgresOnly: false };
+  expect(await first()).toMatchObject({
+    ...NOTHING,
+    kind: 'disk_full',
+    count: 5_119,
+    urgent: false,
+    text: '5,119 MiB are left on the disk of Postgres',
+    screen: '/system',
+  });
+  disk = { freeBytes: 2 ** 29 - 1, usedRatio: 0.5, isPostgresOnly: false };
+  expect(await first()).toMatchObject({ kind: 'disk_full', count: 511, urgent: true });
+});
+
+test('what is left of a disk whose size is given', async () => {
+  const usedBytes = await postgresUsedBytes(laurel.pool);
+  const space = await postgresDisk(laurel.pool, 2 * usedBytes)();
+  // Other tests use the same Postgres.
+  expect(space.usedRatio).toBeGreaterThan(0.05);
+  expect(space.freeBytes).toBeCloseTo(2 * usedBytes * (1 - space.usedRatio), 0);
+  expect(await postgresDisk(laurel.pool, 1)()).toMatchObject({ freeBytes: 0, isPostgresOnly: true });
+});
+
 test('dead letters, quarantine and a full backlog; a key of one tenant sees only what is the tenant’s', async () => {
   await sql(
     `INSERT INTO dead_letters (shard, position, tenant_no, user_ids, entry, in_redis, parts, reason)
@@ -140,6 +180,7 @@ test('dead letters, quarantine and a full backlog; a key of one tenant sees only
     await laurel.app.post('/v1/metrics/m/event', { user: { id: user }, value: 1 });
   await expect.poll(list).toEqual(
     [
+      { kind: 'disk_full', count: 511 },
       { kind: 'backlog_full', count: 3 },
       { kind: 'dead_letters', count: 1 },
       { kind: 'jobs_failing', count: 4 },

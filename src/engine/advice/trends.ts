@@ -1,12 +1,12 @@
 import type { Pool } from 'pg';
-import type { CompiledCatalog } from '../catalog/compiled-catalog.ts';
-import type { Finding } from '../domain/administration/advice.ts';
-import type { AnalyticsMetrics } from '../domain/analytics-responses.ts';
-import type { Reward } from '../domain/catalog.ts';
-import { DAY_MS, dateOf, dayOf, epochDay } from '../domain/periods.ts';
-import { boardStatus } from '../domain/runs.ts';
-import { counted } from '../domain/words.ts';
-import { claimCounts, countWaitingClaims, nthNewestClaims } from '../postgres/rewards.ts';
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import type { Finding } from '../../domain/administration/advice.ts';
+import type { AnalyticsMetrics } from '../../domain/analytics-responses.ts';
+import type { Reward } from '../../domain/catalog.ts';
+import { DAY_MS, dateOf, dayOf, epochDay } from '../../domain/periods.ts';
+import { boardStatus } from '../../domain/runs.ts';
+import { counted } from '../../domain/words.ts';
+import { claimCounts, countWaitingClaims, nthNewestClaims } from '../../postgres/rewards.ts';
 import { names, placeOf } from './finding.ts';
 
 /** Findings that compare two weeks, or look a week ahead: unusual numbers of events, rewards and leaderboards that run out. */

@@ -1,24 +1,25 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
-import type { Clock } from '../clock.ts';
-import type { Finding } from '../domain/administration/advice.ts';
+import type { Clock } from '../../clock.ts';
+import type { Finding } from '../../domain/administration/advice.ts';
 import {
   type AttentionItem,
   type AttentionKind,
   MEMORY_NEARLY_FULL,
   MOST_COUNTED,
   STORING_LATE_MS,
-} from '../domain/administration/attention.ts';
-import { counted } from '../domain/words.ts';
-import { countLetters } from '../postgres/corrections/dead-letters.ts';
-import { countWaitingEvents } from '../postgres/corrections/quarantine.ts';
-import { countFailingJobs, type SeenJobs } from '../postgres/jobs.ts';
-import { failingChannels, type FailingChannel } from '../postgres/notifications/failing-channels.ts';
-import { troubledWebhooks, type TroubledWebhook } from '../postgres/webhooks/deliveries.ts';
-import { endpointsOf } from '../redis/endpoints.ts';
-import { memoryUsedRatio } from '../redis/server-info.ts';
-import type { BacklogWatch } from './events/backlog-watch.ts';
-import { OPENS_AFTER } from './webhooks/endpoint.ts';
+} from '../../domain/administration/attention.ts';
+import { DISK_FREE_BYTES, type DiskSpace, isNearlyFull } from '../../domain/administration/disk.ts';
+import { counted } from '../../domain/words.ts';
+import { countLetters } from '../../postgres/corrections/dead-letters.ts';
+import { countWaitingEvents } from '../../postgres/corrections/quarantine.ts';
+import { countFailingJobs, type SeenJobs } from '../../postgres/jobs.ts';
+import { failingChannels, type FailingChannel } from '../../postgres/notifications/failing-channels.ts';
+import { troubledWebhooks, type TroubledWebhook } from '../../postgres/webhooks/deliveries.ts';
+import { endpointsOf } from '../../redis/endpoints.ts';
+import { memoryUsedRatio } from '../../redis/server-info.ts';
+import type { BacklogWatch } from '../events/backlog-watch.ts';
+import { OPENS_AFTER } from '../webhooks/endpoint.ts';
 
 /** Retries last at most 30 s apart, so this is not a short disturbance. */
 const FAILING_ATTEMPTS = 3;
@@ -27,12 +28,16 @@ const FAILED_WITHIN_MS = 7 * 86_400_000;
 /** As in the alert about late messages. */
 const LATE_AFTER_MS = 3_600_000;
 
-interface AttentionOptions {
+export interface AttentionOptions {
   redis: Redis;
   pool: Pool;
   clock: Clock;
   backlog: Pick<BacklogWatch, 'exceeded' | 'count' | 'lagMs'>;
+  /** Measures the disk of Postgres; `null` if this process cannot see it. */
+  disk: (() => Promise<DiskSpace>) | null;
 }
+
+const MIB = 2 ** 20;
 
 const NOTHING = { webhook: null, channel: null, since: null, reason: null };
 
@@ -45,11 +50,13 @@ export function createAttention({
   pool,
   clock,
   backlog,
+  disk,
 }: AttentionOptions): (seen: SeenJobs) => Promise<AttentionItem[]> {
   return async (seen) => {
     const nowMs = clock.now();
-    const [memory, lagMs, letters, webhooks, channels, jobs, events] = await Promise.all([
+    const [memory, space, lagMs, letters, webhooks, channels, jobs, events] = await Promise.all([
       seen.ofAll ? fullestRedis(redis) : 0,
+      seen.ofAll && disk !== null ? disk().catch(() => null) : null,
       seen.ofAll ? backlog.lagMs() : 0,
       seen.ofAll ? countLetters(pool) : null,
       troubledWebhooks(pool, {
@@ -65,6 +72,9 @@ export function createAttention({
     return [
       ...(memory >= MEMORY_NEARLY_FULL
         ? [{ kind: 'memory_full' as const, count: Math.round(memory * 100), ...NOTHING }]
+        : []),
+      ...(space !== null && isNearlyFull(space)
+        ? [{ kind: 'disk_full' as const, count: Math.floor(space.freeBytes / MIB), ...NOTHING }]
         : []),
       ...(seen.ofAll && backlog.exceeded()
         ? [{ kind: 'backlog_full' as const, count: backlog.count(), ...NOTHING }]
@@ -131,6 +141,12 @@ const TEXTS: Readonly<Record<AttentionKind, (item: UnsortedItem) => Finding & { 
     urgent: count > 100,
     text: `Redis uses ${count} % of its memory limit`,
     advice: count > 100 ? 'writes are refused; raise maxmemory' : 'at the limit writes are refused; raise maxmemory',
+    screen: '/system',
+  }),
+  disk_full: ({ count }) => ({
+    urgent: count * MIB < DISK_FREE_BYTES.urgent,
+    text: `${count.toLocaleString('en')} MiB are left on the disk of Postgres`,
+    advice: 'nothing is stored once it is full; make room, or enlarge the disk',
     screen: '/system',
   }),
   backlog_full: ({ count }) => ({

@@ -1,21 +1,24 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
-import type { CompiledCatalog } from '../catalog/compiled-catalog.ts';
-import { type Clock, systemClock } from '../clock.ts';
-import type { AdviceCode, AdviceItem, Finding } from '../domain/administration/advice.ts';
-import type { AnalyticsAchievements, AnalyticsMetrics, AnalyticsPoints } from '../domain/analytics-responses.ts';
-import { type Achievement, type Leaderboard, MOST_RESOURCES, MOST_WEBHOOKS } from '../domain/catalog.ts';
-import { DAY_MS, epochDay } from '../domain/periods.ts';
-import { boardStatus, playedRule, runShownOn } from '../domain/runs.ts';
-import { counted } from '../domain/words.ts';
-import { idleAdminKeys } from '../postgres/access/admin-keys.ts';
-import { ownEnabledChannels, type OwnChannels } from '../postgres/notifications/message-channels.ts';
-import { knownProfiles } from '../postgres/users/stored-states.ts';
-import { boardGroupsKey, boardKey } from '../redis/keys.ts';
-import { tenantParts } from '../redis/parts.ts';
-import type { RecentRequest, RecentRequests } from '../redis/recent-requests.ts';
-import { emailsWithoutAddresses, messagesNeverDue, type Reach, usersWithoutZone } from './advice-reach.ts';
-import { refusedEvents } from './advice-refusals.ts';
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import { type Clock, systemClock } from '../../clock.ts';
+import type { AdviceCode, AdviceItem, Finding } from '../../domain/administration/advice.ts';
+import type { AnalyticsAchievements, AnalyticsMetrics, AnalyticsPoints } from '../../domain/analytics-responses.ts';
+import { type Achievement, type Leaderboard, MOST_RESOURCES, MOST_WEBHOOKS } from '../../domain/catalog.ts';
+import { DAY_MS, epochDay } from '../../domain/periods.ts';
+import { boardStatus, playedRule, runShownOn } from '../../domain/runs.ts';
+import { counted } from '../../domain/words.ts';
+import { idleAdminKeys } from '../../postgres/access/admin-keys.ts';
+import { ownEnabledChannels, type OwnChannels } from '../../postgres/notifications/message-channels.ts';
+import { knownProfiles } from '../../postgres/users/stored-states.ts';
+import { boardGroupsKey, boardKey } from '../../redis/keys.ts';
+import { tenantParts } from '../../redis/parts.ts';
+import type { RecentRequest, RecentRequests } from '../../redis/recent-requests.ts';
+import type { AnalyticsReads } from '../analytics/analytics-reads.ts';
+import { names, placeOf } from './finding.ts';
+import { emailsWithoutAddresses, messagesNeverDue, type Reach, usersWithoutZone } from './reach.ts';
+import { refusedEvents } from './refusals.ts';
+import { awardsOf, type Shares, triggerDominates } from './shares.ts';
 import {
   claimsWaiting,
   eventsFell,
@@ -27,9 +30,7 @@ import {
   stocksOf,
   type Trends,
   waitingClaims,
-} from './advice-trends.ts';
-import type { AnalyticsReads } from './analytics/analytics-reads.ts';
-import { names, placeOf } from './finding.ts';
+} from './trends.ts';
 
 /** Resources are not judged before they are this old. */
 const JUDGED_AFTER_MS = 2 * DAY_MS;
@@ -54,7 +55,7 @@ interface AdviceOptions {
 }
 
 /** What the advice is about: a tenant's configuration, and how it was used in the last 30 days. */
-interface Facts extends Trends, Reach {
+interface Facts extends Trends, Reach, Shares {
   metrics: AnalyticsMetrics['metrics'];
   /** How many users hold each achievement. */
   achievements: AnalyticsAchievements['achievements'];
@@ -96,8 +97,8 @@ export function createAdvice({ redis, pool, clock, analytics, recentRequests }: 
             })
           : [],
       ]);
-    // Now Postgres has every profile that was answered before: analytics waited for it.
-    const known = await knownProfiles(pool, tenantNo);
+    // Now Postgres has every profile and sum that was answered before: analytics waited for it.
+    const [known, awards] = await Promise.all([knownProfiles(pool, tenantNo), awardsOf(pool, compiled, nowMs)]);
     const facts: Facts = {
       compiled,
       nowMs,
@@ -106,6 +107,7 @@ export function createAdvice({ redis, pool, clock, analytics, recentRequests }: 
       users: achievements.users,
       achievements: achievements.achievements,
       points: points.systems,
+      awards,
       known,
       channels,
       stocks,
@@ -250,6 +252,7 @@ const FINDINGS: Readonly<Record<AdviceCode, (facts: Facts) => Finding | null>> =
       screen: piling.length === 1 ? `/points/${piling[0]!.id}` : '/points',
     };
   },
+  trigger_dominates: triggerDominates,
   limit_near: ({ compiled: { catalog } }) => {
     const { attributes, metrics, achievements, pointsSystems, levels, triggers, boosts, leaderboards, rewards } =
       catalog;

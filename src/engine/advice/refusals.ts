@@ -1,9 +1,9 @@
-import type { CompiledCatalog } from '../catalog/compiled-catalog.ts';
-import type { Finding } from '../domain/administration/advice.ts';
-import { suggestion } from '../domain/nearest.ts';
-import { KEY_PATTERN } from '../domain/schemas.ts';
-import { counted } from '../domain/words.ts';
-import type { RecentRequest } from '../redis/recent-requests.ts';
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import type { Finding } from '../../domain/administration/advice.ts';
+import { suggestion } from '../../domain/nearest.ts';
+import { KEY_PATTERN } from '../../domain/schemas.ts';
+import { counted } from '../../domain/words.ts';
+import type { RecentRequest } from '../../redis/recent-requests.ts';
 
 /** Refused calls are reported from this number on. */
 const LEAST_REFUSED = 5;

@@ -1,6 +1,6 @@
-import type { CompiledCatalog } from '../catalog/compiled-catalog.ts';
-import type { Finding } from '../domain/administration/advice.ts';
-import type { KnownProfiles } from '../postgres/users/stored-states.ts';
+import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import type { Finding } from '../../domain/administration/advice.ts';
+import type { KnownProfiles } from '../../postgres/users/stored-states.ts';
 
 /** Whether messages reach users, and days end when the users' days do. */
 export interface Reach {
