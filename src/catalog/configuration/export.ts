@@ -19,6 +19,7 @@ import type { Field } from '../../domain/fields/field.ts';
 import { FIELDS } from '../../domain/fields/kinds.ts';
 import { storedName } from '../../domain/fields/wire.ts';
 import type { AttributeCondition } from '../../domain/schemas.ts';
+import { byId, once } from '../lookups.ts';
 import type { DocumentKind } from '../resource-fields.ts';
 import { unkeyedNamesIn } from '../rules/references.ts';
 import { groupedBy } from '../../grouped.ts';
@@ -38,6 +39,10 @@ interface ItemOf {
   reward: ConfiguredReward;
 }
 
+const placesIn = once(
+  (list: readonly Achievement[]): ReadonlyMap<string, number> => new Map(list.map(({ id }, place) => [id, place])),
+);
+
 /** Whether the document omits a value. If it omitted a `null` whose field has another default, that default would apply. */
 const isOmitted = (value: unknown, { default: byDefault }: Field): boolean =>
   value === null
@@ -50,18 +55,12 @@ export const exportConfiguration = (catalog: Catalog, without?: ReadonlySet<stri
 
 export class Export {
   private readonly catalog: Catalog;
-  private readonly byId: Map<string, { key: string | null }>;
-  private readonly achievementPlaces: Map<string, number>;
   /** Number of achievements without a key, by name. */
   private readonly unkeyed: ReadonlyMap<string, number>;
 
   constructor(catalog: Catalog) {
     this.catalog = catalog;
-    const { attributes, metrics, achievements, pointsSystems, leaderboards } = catalog;
-    const referred = [...attributes, ...metrics, ...achievements, ...pointsSystems, ...leaderboards];
-    this.byId = new Map(referred.map((resource) => [resource.id, resource]));
-    this.achievementPlaces = new Map(achievements.map(({ id }, index) => [id, index]));
-    this.unkeyed = unkeyedNamesIn(achievements);
+    this.unkeyed = unkeyedNamesIn(catalog.achievements);
   }
 
   document(without: ReadonlySet<string> = new Set()): Required<Configuration> {
@@ -117,7 +116,7 @@ export class Export {
 
   /** References to achievements: by key, name or ID. Those that do not exist are left out. */
   private achievements(name: string, one: Field, ids: string | string[]): Record<string, string | string[]> {
-    const places = new Set([ids].flat().flatMap((id) => this.achievementPlaces.get(id) ?? []));
+    const places = new Set([ids].flat().flatMap((id) => placesIn(this.catalog.achievements).get(id) ?? []));
     const parts = [...places].sort((a, b) => a - b).map((place) => this.catalog.achievements[place]!);
     const named = [
       parts.flatMap(({ key }) => (key === null ? [] : [key])),
@@ -145,6 +144,11 @@ export class Export {
 
   /** Exports a dangling ID unchanged. Applying the document then reports it as unknown. */
   private keyOf(id: string): string {
-    return this.byId.get(id)?.key ?? id;
+    const { attributes, metrics, achievements, pointsSystems, leaderboards } = this.catalog;
+    for (const list of [attributes, metrics, achievements, pointsSystems, leaderboards]) {
+      const resource = byId<{ id: string; key: string | null }>(list).get(id);
+      if (resource !== undefined) return resource.key ?? id;
+    }
+    return id;
   }
 }
