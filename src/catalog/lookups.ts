@@ -23,8 +23,11 @@ export const byId: <T extends { id: string }>(list: readonly T[]) => ReadonlyMap
 ) as never;
 
 export const byKey: <T extends { key: string | null }>(list: readonly T[]) => ReadonlyMap<string, T> = once(
-  (list: readonly { key: string | null }[]) =>
-    new Map(list.flatMap((item) => (item.key === null ? [] : [[item.key, item]]))),
+  (list: readonly { key: string | null }[]) => {
+    const keyed = new Map<string, object>();
+    for (const item of list) if (item.key !== null) keyed.set(item.key, item);
+    return keyed;
+  },
 ) as never;
 
 /** The highest number; 0 without any. */

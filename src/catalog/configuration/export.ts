@@ -23,6 +23,7 @@ import { byId, once } from '../lookups.ts';
 import type { DocumentKind } from '../resource-fields.ts';
 import { unkeyedNamesIn } from '../rules/references.ts';
 import { groupedBy } from '../../grouped.ts';
+import { Slices } from '../../pacing/slices.ts';
 
 const bySystem = <T extends { systemId: string }>(parts: readonly T[]): Map<string, T[]> =>
   groupedBy(parts, ({ systemId }) => systemId);
@@ -49,9 +50,13 @@ const isOmitted = (value: unknown, { default: byDefault }: Field): boolean =>
     ? byDefault === null || byDefault === undefined
     : (value === false && byDefault !== true) || (Array.isArray(value) && value.length === 0);
 
-/** Exports a catalog as a document, except the resources `without`. Applying it to the same catalog changes nothing. */
-export const exportConfiguration = (catalog: Catalog, without?: ReadonlySet<string>): Required<Configuration> =>
-  new Export(catalog).document(without);
+/**
+ * Exports a catalog as a document, except the resources `without`. Applying it to the same catalog changes nothing. Runs in slices.
+ */
+export const exportConfiguration = (
+  catalog: Catalog,
+  without?: ReadonlySet<string>,
+): Promise<Required<Configuration>> => new Export(catalog).document(without);
 
 export class Export {
   private readonly catalog: Catalog;
@@ -63,27 +68,37 @@ export class Export {
     this.unkeyed = unkeyedNamesIn(catalog.achievements);
   }
 
-  document(without: ReadonlySet<string> = new Set()): Required<Configuration> {
+  async document(without: ReadonlySet<string> = new Set()): Promise<Required<Configuration>> {
     const { attributes, metrics, achievements, pointsSystems, leaderboards, rewards, streaks, events, messages } =
       this.catalog;
     const some = <T extends { id: string }>(all: readonly T[]): T[] => all.filter(({ id }) => !without.has(id));
     const levels = bySystem(some(this.catalog.levels));
     const triggers = bySystem(some(this.catalog.triggers));
     const boosts = bySystem(some(this.catalog.boosts));
-    const all = <K extends DocumentKind>(kind: K, resources: readonly object[] = []): ItemOf[K][] =>
-      resources.map((one) => this.describe(kind, one));
-    return {
-      attributes: all('attribute', some(attributes)),
-      metrics: all('metric', some(metrics)),
-      achievements: all('achievement', some(achievements)),
-      pointsSystems: some(pointsSystems).map((system) => ({
+    const slices = new Slices();
+    const all = async <K extends DocumentKind>(kind: K, resources: readonly object[] = []): Promise<ItemOf[K][]> => {
+      const items: ItemOf[K][] = [];
+      for (const one of resources) {
+        items.push(this.describe(kind, one));
+        if (slices.over) await slices.turn();
+      }
+      return items;
+    };
+    const systems: ConfiguredPointsSystem[] = [];
+    for (const system of some(pointsSystems))
+      systems.push({
         ...this.describe('points_system', system),
-        levels: all('points_level', levels.get(system.id)),
-        triggers: all('points_trigger', triggers.get(system.id)),
-        boosts: all('points_boost', boosts.get(system.id)),
-      })),
-      leaderboards: all('leaderboard', some(leaderboards)),
-      rewards: all('reward', some(rewards)),
+        levels: await all('points_level', levels.get(system.id)),
+        triggers: await all('points_trigger', triggers.get(system.id)),
+        boosts: await all('points_boost', boosts.get(system.id)),
+      });
+    return {
+      attributes: await all('attribute', some(attributes)),
+      metrics: await all('metric', some(metrics)),
+      achievements: await all('achievement', some(achievements)),
+      pointsSystems: systems,
+      leaderboards: await all('leaderboard', some(leaderboards)),
+      rewards: await all('reward', some(rewards)),
       streaks: this.streaks(streaks),
       events,
       messages,
