@@ -67,7 +67,7 @@ const CONFIGURATION: Configuration = {
 const spent = new Map<string, number>();
 
 const servers = await temporaryServers({ durable: true });
-const shape = benchShape(await demoCatalog(servers.pool, CONFIGURATION));
+const shape = await benchShape(await demoCatalog(servers.pool, CONFIGURATION));
 const { main, appPort, adminPort } = await startMain(PACKAGE_ROOT, {
   REDIS_URL: servers.redisUrl,
   DATABASE_URL: servers.databaseUrl,

@@ -46,7 +46,7 @@ async function callScript(job: DirectJob): Promise<Outcome> {
   if (catalog === null) throw new Error('There is no catalog.');
   const { count, joined } = job.tenants ?? { count: 1, joined: false };
   const compiled = Array.from({ length: count }, (_, tenantNo) => compileCatalog({ ...catalog, tenantNo }));
-  const calls = readyCalls(job, compiled);
+  const calls = await readyCalls(job, compiled);
 
   const redis = createRedis(job.redisUrl);
   await redisReady(redis);
@@ -128,12 +128,12 @@ async function marked(redis: Redis, tenants: number): Promise<Belief[]> {
 }
 
 /** The events of each call, by tenant; `compiled`: one catalog per tenant. */
-function readyCalls(
+async function readyCalls(
   { amount, batch, crowd, seed, everyUser }: DirectJob,
   compiled: readonly CompiledCatalog[],
-): ReadyEvent[][][] {
+): Promise<ReadyEvent[][][]> {
   const own = compiled[TENANT]!;
-  const maker = new EventMaker({ shape: benchShape(own.catalog), crowd, seed, keyed: KEYED });
+  const maker = new EventMaker({ shape: await benchShape(own.catalog), crowd, seed, keyed: KEYED });
   // Only its checks are used.
   const engine = createEventEngine({
     catalogs: { get: () => own, load: async () => own },

@@ -59,7 +59,7 @@ async function main(): Promise<void> {
   console.log(`Load of the machine before: ${loadavg()[0]!.toFixed(1)}`);
   const stack = await startStack({ users: 0, parent: PARENT });
   try {
-    const shape = benchShape((await loadCatalog(stack.pool, 0))!);
+    const shape = await benchShape((await loadCatalog(stack.pool, 0))!);
     let seed = 0;
     const send = async (amount: number, pace: Pace, url = stack.url): Promise<Outcome> => {
       const job: LoadJob = {

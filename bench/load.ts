@@ -29,8 +29,8 @@ const REQUESTS: Readonly<Record<RequestKind, GeneratorJob['requests']>> = {
 };
 
 /** The names of a catalog for events and reads. Reads are of one leaderboard and one points system. */
-export function benchShape(catalog: Catalog): Shape {
-  const shape = shapeOf(exportConfiguration(catalog));
+export async function benchShape(catalog: Catalog): Promise<Shape> {
+  const shape = shapeOf(await exportConfiguration(catalog));
   return { ...shape, leaderboards: shape.leaderboards.slice(0, 1), pointsSystems: shape.pointsSystems.slice(0, 1) };
 }
 
@@ -46,7 +46,7 @@ export function steadyEvents(
   const { rate, tenants } = options;
   const shape = benchShape(catalog);
   let seed = 0;
-  return (seconds) =>
+  return async (seconds) =>
     stack.load({
       kind: 'load',
       url: stack.url,
@@ -55,7 +55,7 @@ export function steadyEvents(
       connections: 64,
       amount: Math.round(rate * seconds),
       pace: { rate },
-      shape,
+      shape: await shape,
       crowd: { users: 10_000 },
       keyed: KEYED,
       seed: (seed += 1),

@@ -223,7 +223,7 @@ async function main(): Promise<void> {
   console.log(`Load of the machine before: ${loadavg()[0]!.toFixed(1)}`);
   const stack = await startStack({ users: 0, parent: PARENT });
   try {
-    const shape = benchShape((await loadCatalog(stack.pool, 0))!);
+    const shape = await benchShape((await loadCatalog(stack.pool, 0))!);
     const send = sender(stack, shape);
     const flatOut = await measureCapacity(stack, send);
     const rate = (times * flatOut.processed) / flatOut.seconds;

@@ -74,7 +74,7 @@ async function startInstallation(
   const pool = createPool(postgres.url, { max: 1 });
   const catalog = await loadCatalog(pool, 0);
   if (catalog === null) throw new Error('There is no demo catalog.');
-  const shape: Shape = benchShape(catalog);
+  const shape: Shape = await benchShape(catalog);
   const redis = await connectRedis(servers.url, 5_000);
   return {
     name: masters === 0 ? 'one Redis, one shard' : `${masters} of a cluster, ${shards} shards`,

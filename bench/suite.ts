@@ -52,7 +52,7 @@ export async function runSuite(options: SuiteOptions): Promise<SuiteResult> {
   try {
     const catalog = await loadCatalog(stack.pool, 0);
     if (catalog === null) throw new Error('There is no demo catalog.');
-    const measuring: CaseOptions = { stack, shape: benchShape(catalog), users, connections };
+    const measuring: CaseOptions = { stack, shape: await benchShape(catalog), users, connections };
     const emptyBytes = (await redisUse(stack.redis)).bytes;
     // Excludes entries that Redis keeps for some seconds in case Postgres returns with older data.
     const usedBytes = async (): Promise<number> => {

@@ -10,12 +10,10 @@ import type {
   PointsTrigger,
   Reward,
 } from '../domain/catalog.ts';
-import { groupedBy } from '../grouped.ts';
+import { byId, byKey, byNo, levelsOfSystems, once } from './lookups.ts';
 
-const byNo = <T extends { no: number }>(items: T[]): Map<number, T> => new Map(items.map((item) => [item.no, item]));
-const byId = <T extends { id: string }>(items: T[]): Map<string, T> => new Map(items.map((item) => [item.id, item]));
-const byKey = <T extends { key: string | null }>(items: T[]): Map<string, T> =>
-  new Map(items.flatMap((item) => (item.key === null ? [] : [[item.key, item]])));
+const userAttributesIn = once((list: readonly Attribute[]) => byKey(list.filter(({ type }) => type === 'user')));
+const eventAttributesIn = once((list: readonly Attribute[]) => byKey(list.filter(({ type }) => type === 'event')));
 
 export class CatalogIndex {
   readonly catalog: Catalog;
@@ -43,8 +41,8 @@ export class CatalogIndex {
 
   constructor(catalog: Catalog) {
     this.catalog = catalog;
-    this.userAttributes = byKey(catalog.attributes.filter((attribute) => attribute.type === 'user'));
-    this.eventAttributes = byKey(catalog.attributes.filter((attribute) => attribute.type === 'event'));
+    this.userAttributes = userAttributesIn(catalog.attributes);
+    this.eventAttributes = eventAttributesIn(catalog.attributes);
     this.attributesById = byId(catalog.attributes);
     this.attributesByNo = byNo(catalog.attributes);
     this.metrics = byKey(catalog.metrics);
@@ -62,8 +60,7 @@ export class CatalogIndex {
     this.leaderboardsByNo = byNo(catalog.leaderboards);
     this.rewards = byKey(catalog.rewards);
     this.rewardsByNo = byNo(catalog.rewards);
-    const levels = catalog.levels.toSorted((a, b) => a.points - b.points);
-    this.levels = groupedBy(levels, ({ systemId }) => systemId);
+    this.levels = levelsOfSystems(catalog.levels);
   }
 
   /** The level of a total: the highest level whose points do not exceed it; `null` below the first. */

@@ -76,7 +76,7 @@ export class Catalogs implements ChangeListener {
     try {
       // `self` is assigned by the time the first await returns.
       for (;;) {
-        const catalog = await loadCatalog(this.pool, tenantNo);
+        const catalog = await loadCatalog(this.pool, tenantNo, this.loaded.get(tenantNo)?.catalog);
         if (catalog === null) throw new AppError('not_found', 'There is no such tenant.');
         const current = this.loaded.get(tenantNo)?.catalog;
         const isCurrent =

@@ -1,22 +1,25 @@
 import type { Pool } from 'pg';
-import type { Catalog } from '../domain/catalog.ts';
+import type { Catalog, PointsBoost } from '../domain/catalog.ts';
 import { deletedResources, loadCatalog } from '../postgres/catalog.ts';
 import { CatalogIndex } from './catalog-index.ts';
 import { compilePlan, compileUserPlan } from './compile/plans.ts';
-import { compilePersonalBoosts } from './compile/points.ts';
+import { compileOwnBoosts } from './compile/points.ts';
 import { compileStreak } from './compile/streak.ts';
 import type { CompiledPlan, PlanStreak } from '../rules/plan.ts';
 import type { OwnBoosts } from '../rules/points.ts';
+import { boostsOfUsers } from './lookups.ts';
 import { writersIn } from './rules/references.ts';
 
 /** One version of a tenant's catalog with lookups and compiled plans. Never changes. `onNextDay`: called once when a later day begins. */
 export class CompiledCatalog extends CatalogIndex {
   /** The rule of streaks, as in each plan. */
   readonly streakRule: PlanStreak;
-  readonly personalBoosts: ReadonlyMap<string, string>;
   /** Numbers of the user attributes that application keys may not change. */
   readonly serverAttributes: ReadonlySet<number>;
   private readonly plans = new Map<string, CompiledPlan>();
+  private readonly boostsOfUsers: ReadonlyMap<string, readonly PointsBoost[]>;
+  /** As JSON, by user: compiled for the user's first event. */
+  private readonly compiledBoosts = new Map<string, string>();
   private planOfUsers: CompiledPlan | null = null;
   private plansDay = -1;
   private newestDay = -1;
@@ -26,7 +29,7 @@ export class CompiledCatalog extends CatalogIndex {
     super(catalog);
     this.onNextDay = onNextDay;
     this.streakRule = compileStreak(this);
-    this.personalBoosts = compilePersonalBoosts(this);
+    this.boostsOfUsers = boostsOfUsers(catalog.boosts);
     const writableBy = writersIn(catalog);
     const ofServers = [...this.userAttributes.values()].filter((attribute) => writableBy(attribute) === 'server');
     this.serverAttributes = new Set(ofServers.map(({ no }) => no));
@@ -53,8 +56,12 @@ export class CompiledCatalog extends CatalogIndex {
 
   /** A user's own boosts; `null` for none. */
   ownBoosts(userId: string): OwnBoosts | null {
-    const boosts = this.personalBoosts.get(userId);
-    return boosts === undefined ? null : (JSON.parse(boosts) as OwnBoosts);
+    const boosts = this.boostsOfUsers.get(userId);
+    if (boosts === undefined) return null;
+    let compiled = this.compiledBoosts.get(userId);
+    if (compiled === undefined)
+      this.compiledBoosts.set(userId, (compiled = JSON.stringify(compileOwnBoosts(this, boosts))));
+    return JSON.parse(compiled) as OwnBoosts;
   }
 
   private turnTo(utcDay: number): void {

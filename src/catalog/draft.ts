@@ -48,7 +48,6 @@ export class CatalogDraft {
     this.nowMs = nowMs;
     this.no = nextNo;
     this.catalog = { ...before };
-    for (const kind of KINDS) this.setList(kind, [...listOf(before, kind)]);
   }
 
   get nextNo(): number {
@@ -72,7 +71,9 @@ export class CatalogDraft {
   /** Replaces existing resources and adds the others with new numbers, in order. O(resources of the kind). */
   storeAll<K extends Kind>(kind: K, all: readonly { id: string; fields: Fields<K> }[]): ResourceOf[K][] {
     const list = [...listOf(this.catalog, kind)];
-    const places = new Map(list.map(({ id }, place) => [id, place]));
+    const ids = new Set(all.map(({ id }) => id));
+    const places = new Map<string, number>();
+    for (const [place, { id }] of list.entries()) if (ids.has(id)) places.set(id, place);
     const stored = all.map(({ id, fields }) => {
       const place = places.get(id);
       if (place !== undefined) return (list[place] = this.updated(kind, list[place]!, fields));
@@ -135,6 +136,7 @@ export class CatalogDraft {
     const slices = new Slices();
     const changes: Change[] = [];
     for (const kind of KINDS) {
+      if (listOf(this.before, kind) === listOf(this.catalog, kind)) continue;
       const before = new Map(listOf(this.before, kind).map((resource) => [resource.id, resource]));
       for (const after of listOf(this.catalog, kind)) {
         const earlier = before.get(after.id) ?? null;

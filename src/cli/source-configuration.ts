@@ -149,7 +149,7 @@ class SourceReader {
     const boards = this.boards(allBoards);
     const streaks = await this.streaks();
 
-    const document: Configuration = new Export(catalog).document();
+    const document: Configuration = await new Export(catalog).document();
     for (const [index, lists] of left.entries()) for (const name of lists) delete document.pointsSystems![index]![name];
     delete document.events;
     delete document.messages;

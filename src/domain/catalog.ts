@@ -21,7 +21,7 @@ import { DEFAULT_MESSAGE_SETTINGS, type MessageSettings } from './notifications/
  */
 
 /** Fields that Laurel sets; `no` is unique within the tenant and never reused. Times are epoch ms. */
-type Managed = {
+export type Managed = {
   id: string;
   no: number;
   created: number;

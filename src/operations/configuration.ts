@@ -9,13 +9,17 @@ import {
   DemoResource,
   SentConfiguration,
 } from '../domain/configuration.ts';
-import { operation } from './operation.ts';
+import { jsonInSlices } from '../pacing/slices.ts';
+import { type Answer, operation } from './operation.ts';
 import { jsonFile, type StaticFile } from './static-file.ts';
+
+/** Documents and lists of changes may have thousands of resources. */
+const jsonAnswer = async (body: object): Promise<Answer> => ({ status: 200, json: await jsonInSlices(body, 2) });
 
 export const adminConfigurationGet = operation('admin_configuration_get', 'GET /v1/configuration', {
   summary: 'The whole configuration as one document, with references by key',
   responses: { 200: Configuration },
-  answer: ({ configuration }, { tenant }) => configuration.read(tenant.no),
+  handle: async ({ configuration }, { tenant }) => jsonAnswer(await configuration.read(tenant.no)),
 });
 
 export const adminConfigurationPut = operation('admin_configuration_put', 'PUT /v1/configuration', {
@@ -34,7 +38,8 @@ export const adminConfigurationPut = operation('admin_configuration_put', 'PUT /
       demo: Type.Array(DemoResource),
     }),
   },
-  answer: ({ configuration }, { tenant, query, body, by }) => configuration.apply(tenant.no, body, by, query.demo),
+  handle: async ({ configuration }, { tenant, query, body, by }) =>
+    jsonAnswer(await configuration.apply(tenant.no, body, by, query.demo)),
 });
 
 export const adminConfigurationDiff = operation('admin_configuration_diff', 'POST /v1/configuration/diff', {
@@ -48,7 +53,8 @@ export const adminConfigurationDiff = operation('admin_configuration_diff', 'POS
   bodyBytes: null,
   knownFields: SentConfiguration,
   responses: { 200: Type.Object({ changes: Type.Array(ConfigurationChange), demo: Type.Array(DemoResource) }) },
-  answer: ({ configuration }, { tenant, query, body }) => configuration.diff(tenant.no, body, query.demo),
+  handle: async ({ configuration }, { tenant, query, body }) =>
+    jsonAnswer(await configuration.diff(tenant.no, body, query.demo)),
 });
 
 let schemaFile: Promise<StaticFile> | undefined;
@@ -93,6 +99,7 @@ export const adminConfigurationVersionsGet = operation(
       'To restore the version, send the document to `PUT /v1/configuration`; `POST /v1/configuration/diff` previews what that changes.',
     params: Type.Object({ version: Type.String({ pattern: '^[1-9][0-9]{0,14}$' }) }),
     responses: { 200: Configuration },
-    answer: ({ configuration }, { tenant, params }) => configuration.readVersion(tenant.no, Number(params.version)),
+    handle: async ({ configuration }, { tenant, params }) =>
+      jsonAnswer(await configuration.readVersion(tenant.no, Number(params.version))),
   },
 );

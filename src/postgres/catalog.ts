@@ -1,63 +1,134 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Pool, PoolClient } from 'pg';
 import { columns } from './columns.ts';
-import { type Catalog, type EarlierStreaks, emptyCatalog } from '../domain/catalog.ts';
+import { type Catalog, type EarlierStreaks, emptyCatalog, type Managed } from '../domain/catalog.ts';
 import type { EventSettings, StreakSettings } from '../domain/fields/tenant-settings.ts';
 import { DEFAULT_MESSAGE_SETTINGS, kindsOf, type MessageSettings } from '../domain/notifications/message-settings.ts';
 import { FIELDS } from '../domain/fields/kinds.ts';
 import { withDefaults } from '../domain/fields/wire.ts';
 import { type Kind, LISTS } from '../domain/kinds.ts';
 import { stillNeeded } from '../domain/streaks/streak-settings.ts';
+import { Slices } from '../pacing/slices.ts';
 import { NOTIFIED } from './revisions.ts';
 
-interface Row {
+interface TenantRow {
   version: number;
+  /** Only what has changed since this version was read; -1: everything. */
+  base: number;
   events: EventSettings | null;
+  /** `null` also if they have not changed. */
   messages: MessageSettings | null;
   streaks: StreakSettings | null;
   earn_since: number | null;
   streaks_before: EarlierStreaks[];
   swept_day: number | null;
   kept_runs: Record<number, number> | null;
-  /** `[kind, id, no, created, updated, doc]`; times in epoch ms. */
-  resources: [Kind, string, number, number, number, object][];
+  /** IDs of deleted resources; `null` for none. */
+  deleted: string[] | null;
 }
 
-/** A tenant's existing resources and their version, in one snapshot; `null` if the tenant does not exist. */
-export async function loadCatalog(client: Pool | PoolClient, tenantNo: number): Promise<Catalog | null> {
-  const { rows } = await client.query<Row>({
+/** `[kind, id, no, created, updated, doc]`; times in epoch ms. */
+type ReadResource = [Kind, string, number, number, number, object];
+
+/** Resources in a row of the answer, which is parsed at once. */
+const READ_AT_ONCE = 16;
+
+// The first row is the tenant's, and each of the others has some resources, all as texts: the caller parses them in slices.
+// Without versions, a resource was written by an older process, so it may have changed.
+const LOAD = `
+  WITH own AS (
+    SELECT *, CASE WHEN catalog_version >= $2::bigint THEN $2::bigint ELSE -1 END AS base FROM tenants WHERE no = $1
+  ), read AS (
+    SELECT kind, id, no, epoch_ms(created) AS created, epoch_ms(updated) AS updated, doc,
+           row_number() OVER (ORDER BY created, no) AS place
+      FROM catalog_resources, (SELECT base FROM own) AS own
+     WHERE tenant_no = $1 AND deleted IS NULL
+       AND (base < 0 OR coalesce(created_version > base, true) OR kind = 'webhook'
+            OR id IN (SELECT id FROM catalog_versions WHERE tenant_no = $1 AND until_version > $2))
+  )
+  SELECT 0 AS page, to_json(tenant)::text AS json FROM (
+    SELECT catalog_version AS version, base, event_settings AS events, streaks, earn_since, streaks_before,
+           CASE WHEN base < 0 OR EXISTS (
+                  SELECT FROM catalog_versions
+                   WHERE tenant_no = $1 AND id IS NULL AND until_version > base AND messages IS NOT NULL)
+                THEN message_settings END AS messages,
+           (SELECT min(swept_day) FROM streak_zones WHERE tenant_no = $1) AS swept_day,
+           (SELECT json_object_agg(board_no, run_day) FROM (
+             SELECT board_no, min(run_day) AS run_day FROM (
+               SELECT board_no, next_run_day AS run_day FROM board_progress
+                WHERE tenant_no = $1 AND next_run_day IS NOT NULL
+                UNION ALL
+               SELECT board_no, run_day FROM board_runs WHERE tenant_no = $1 AND NOT is_cleared) AS run
+              GROUP BY board_no) AS oldest) AS kept_runs,
+           CASE WHEN base >= 0 THEN (
+             SELECT json_agg(id) FROM catalog_resources
+              WHERE tenant_no = $1 AND deleted IS NOT NULL AND coalesce(deleted_version > base, true)) END AS deleted
+      FROM own) AS tenant
+  UNION ALL
+  SELECT 1 + (place - 1) / ${READ_AT_ONCE}, json_agg(json_build_array(kind, id, no, created, updated, doc) ORDER BY place)::text
+    FROM read GROUP BY 1
+   ORDER BY page`;
+
+/**
+ * A tenant's existing resources and their version, in one snapshot; `null` if the tenant does not exist. Runs in slices.
+ * @param known an earlier version: only what has changed since is read, and lists and resources without changes stay the same objects
+ */
+export async function loadCatalog(
+  client: Pool | PoolClient,
+  tenantNo: number,
+  known?: Catalog,
+): Promise<Catalog | null> {
+  const { rows } = await client.query<{ json: string }>({
     name: 'load_catalog',
-    text: `SELECT catalog_version AS version, event_settings AS events, message_settings AS messages, streaks, earn_since, streaks_before,
-            (SELECT min(swept_day) FROM streak_zones WHERE tenant_no = tenants.no) AS swept_day,
-            (SELECT json_object_agg(board_no, run_day) FROM (
-              SELECT board_no, min(run_day) AS run_day FROM (
-                SELECT board_no, next_run_day AS run_day FROM board_progress
-                 WHERE tenant_no = tenants.no AND next_run_day IS NOT NULL
-                 UNION ALL
-                SELECT board_no, run_day FROM board_runs WHERE tenant_no = tenants.no AND NOT is_cleared) AS run
-               GROUP BY board_no) AS oldest) AS kept_runs,
-            coalesce((
-              SELECT json_agg(json_build_array(kind, id, no,
-                       (extract(epoch FROM created) * 1000)::bigint, (extract(epoch FROM updated) * 1000)::bigint, doc) ORDER BY created, no)
-                FROM catalog_resources WHERE tenant_no = tenants.no AND deleted IS NULL), '[]') AS resources
-       FROM tenants WHERE no = $1`,
-    values: [tenantNo],
+    text: LOAD,
+    values: [tenantNo, known?.version ?? -1],
   });
-  const [row] = rows;
-  if (row === undefined) return null;
+  const [first, ...pages] = rows;
+  if (first === undefined) return null;
+  const tenant = JSON.parse(first.json) as TenantRow;
+  const before = tenant.base < 0 ? undefined : known;
   const catalog: Catalog = {
-    ...emptyCatalog(tenantNo, row.version),
-    ...(row.events !== null && { events: row.events }),
-    ...(row.messages !== null && { messages: { ...DEFAULT_MESSAGE_SETTINGS, ...row.messages } }),
-    ...(row.streaks !== null && { streaks: row.streaks }),
-    ...(row.earn_since !== null && { earnSince: row.earn_since }),
-    ...(row.streaks_before.length > 0 && { streaksBefore: stillNeeded(row.streaks_before, row.swept_day) }),
-    ...(row.kept_runs !== null && { keptRuns: row.kept_runs }),
+    ...emptyCatalog(tenantNo, tenant.version),
+    ...(tenant.events !== null && { events: tenant.events }),
+    ...(before !== undefined && { messages: before.messages }),
+    ...(tenant.messages !== null && { messages: { ...DEFAULT_MESSAGE_SETTINGS, ...tenant.messages } }),
+    ...(tenant.streaks !== null && { streaks: tenant.streaks }),
+    ...(tenant.earn_since !== null && { earnSince: tenant.earn_since }),
+    ...(tenant.streaks_before.length > 0 && { streaksBefore: stillNeeded(tenant.streaks_before, tenant.swept_day) }),
+    ...(tenant.kept_runs !== null && { keptRuns: tenant.kept_runs }),
   };
-  for (const [kind, id, no, created, updated, doc] of row.resources) {
-    // `saveCatalog` writes the same types. A resource that is older than a field has the field's default.
-    (catalog[LISTS[kind]] as object[]).push({ ...withDefaults(FIELDS[kind], doc, ''), id, no, created, updated });
+  const slices = new Slices();
+  for (const { json } of pages) {
+    for (const [kind, id, no, created, updated, doc] of JSON.parse(json) as ReadResource[]) {
+      // `saveCatalog` writes the same types. A resource that is older than a field has the field's default.
+      (catalog[LISTS[kind]] as object[]).push({ ...withDefaults(FIELDS[kind], doc, ''), id, no, created, updated });
+    }
+    if (slices.over) await slices.turn();
   }
+  if (before !== undefined) await addKnown(catalog, before, new Set(tenant.deleted));
   return catalog;
+}
+
+/** Adds the resources of an earlier version to a catalog with all that may have changed since. */
+async function addKnown(catalog: Catalog, before: Catalog, deleted: ReadonlySet<string>): Promise<void> {
+  const slices = new Slices();
+  for (const list of Object.values(LISTS)) {
+    const known: readonly Managed[] = before[list];
+    const changed = new Map((catalog[list] as Managed[]).map((resource) => [resource.id, resource]));
+    let isSame = true;
+    for (const resource of known) {
+      const read = changed.get(resource.id);
+      if (read !== undefined && isDeepStrictEqual(read, resource)) changed.delete(resource.id);
+      isSame &&= !deleted.has(resource.id);
+      if (read !== undefined && slices.over) await slices.turn();
+    }
+    const left = known.filter(({ id }) => !changed.has(id) && !deleted.has(id));
+    (catalog[list] as readonly Managed[]) =
+      isSame && changed.size === 0
+        ? known
+        : [...left, ...changed.values()].sort((a, b) => a.created - b.created || a.no - b.no);
+    if (slices.over) await slices.turn();
+  }
 }
 
 export interface ResourceRow {

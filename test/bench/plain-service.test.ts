@@ -36,7 +36,7 @@ afterAll(async () => {
 
 test("the plain service of the bench does the same work: its answers equal Laurel's", async () => {
   const maker = new EventMaker({
-    shape: benchShape(catalog),
+    shape: await benchShape(catalog),
     crowd: { users: 12 },
     seed: Number(process.env['SEED']),
     keyed: 0,
@@ -88,7 +88,7 @@ test("the plain service of the bench does the same work: its answers equal Laure
 test('records a batch like its events one by one, and keeps ranks for both', async () => {
   const metrics = new Map(catalog.metrics.map(({ key, no }) => [key, no]));
   const maker = new EventMaker({
-    shape: benchShape(catalog),
+    shape: await benchShape(catalog),
     crowd: { users: 20 },
     seed: Number(process.env['SEED']),
     keyed: 0.5,

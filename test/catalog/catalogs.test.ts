@@ -2,6 +2,11 @@ import { once } from 'node:events';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import { Redis } from 'ioredis';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { systemClock } from '../../src/clock.ts';
+import { LISTS } from '../../src/domain/kinds.ts';
+import { loadCatalog } from '../../src/postgres/catalog.ts';
+import type { CatalogDraft } from '../../src/catalog/draft.ts';
+import { createResources } from '../../src/catalog/resources.ts';
 import { Catalogs, Changes, type ChangesOptions } from '../../src/catalog/catalogs.ts';
 import { countRevision, LISTENER, readRevisions } from '../../src/postgres/revisions.ts';
 import { createPool } from '../../src/postgres/pool.ts';
@@ -130,6 +135,39 @@ describe('loading', () => {
     const loads = Array.from({ length: 50 }, () => catalogs.load(0));
     expect(database.pool.waitingCount).toBeLessThanOrEqual(before + 1);
     expect(new Set(await Promise.all(loads)).size).toBe(1);
+  });
+
+  test('after a change, only what has changed is new: everything else stays the same objects', async () => {
+    const announce = async (): Promise<void> => undefined;
+    const elsewhere = createResources({ pool: database.pool, announce, clock: systemClock });
+    const here = createResources({ pool: database.pool, announce, clock: systemClock, catalogs });
+    const own = { description: null, onOverview: null, unitType: 'number', units: '', guards: null } as const;
+    const { result: metrics } = await elsewhere.edit(0, { who: 'test' }, (draft) =>
+      ['a', 'b', 'c', 'd'].map((key) => draft.create('metric', { key, name: key, ...own })),
+    );
+    await elsewhere.edit(0, { who: 'test' }, (draft) =>
+      draft.create('attribute', { key: 'plan', name: 'Plan', type: 'user', writableBy: null }),
+    );
+    const before = (await catalogs.load(0)).catalog;
+    const change = (draft: CatalogDraft): void => {
+      const [a, b] = draft.catalog.metrics;
+      draft.update('metric', a!.id, { ...own, key: 'a', name: `${a!.name} again` });
+      draft.remove('metric', b!.id);
+      draft.create('metric', { ...own, key: b!.key, name: 'new' });
+    };
+    let known = before;
+    for (const resources of [elsewhere, here]) {
+      await resources.edit(0, { who: 'test' }, change);
+      const { catalog } = await catalogs.load(0);
+      expect(catalog).toEqual(await loadCatalog(database.pool, 0));
+      expect(catalog.attributes).toBe(known.attributes);
+      const left = known.metrics.slice(2);
+      for (const [at, metric] of left.entries()) expect(catalog.metrics[at + 1]).toBe(metric);
+      expect(catalog.metrics).toHaveLength(metrics.length);
+      known = catalog;
+    }
+    const { catalog } = await catalogs.load(0);
+    for (const list of Object.values(LISTS)) expect(catalog[list]).toBe(known[list]);
   });
 
   test('reports an unknown tenant as not found', async () => {

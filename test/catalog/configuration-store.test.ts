@@ -431,6 +431,29 @@ describe('versions', () => {
     expect(await store.readVersion(0, 3)).toEqual(documentOf.get(3));
   });
 
+  test('a process that has an earlier version reads what has changed since, and gets the same catalog', async () => {
+    const known: Catalog[] = [await catalog()];
+    const template = { kind: 'recap' as const, subject: 'S', html: '{{unsubscribeUrl}}', text: '{{unsubscribeUrl}}' };
+    for (const document of [...DOCUMENTS, { messages: { templates: [template], emailsPerDay: 1 } }]) {
+      clock.set(clock.now() + 1_000);
+      await apply(document);
+      known.push(await catalog());
+    }
+    const resources = createResources({ pool: database.pool, announce: async () => undefined, clock });
+    const webhook = { name: 'hook', url: 'https://hook.example', header: null, events: ['points.changed' as const] };
+    const fields = { ...webhook, filter: null, enabled: true, secretNo: 1 };
+    const { result } = await resources.edit(0, WHO, (draft) => draft.create('webhook', fields));
+    known.push(await catalog());
+    await resources.edit(0, WHO, (draft) => draft.update('webhook', result.id, { ...fields, name: 'other' }));
+    const newest = await catalog();
+    for (const one of [...known, newest])
+      expect(await loadCatalog(database.pool, 0, one), `since version ${one.version}`).toEqual(newest);
+    // One from a database that was restored meanwhile.
+    expect(await loadCatalog(database.pool, 0, { ...newest, version: 99, metrics: [] })).toEqual(newest);
+    await database.pool.query('UPDATE catalog_resources SET created_version = NULL, deleted_version = NULL');
+    for (const one of known) expect(await loadCatalog(database.pool, 0, one)).toEqual(newest);
+  });
+
   test('resources that a process before these columns wrote are placed by their times', async () => {
     const documentOf = new Map<number, object>();
     for (const document of DOCUMENTS) {

@@ -183,7 +183,7 @@ test('a finished leaderboard does not block a document that was exported while i
     { leaderboards: [{ key: 'b', name: 'B', rankBy: 'streak', status: 'active', end: '2026-03-05' }] },
     '2026-03-01',
   );
-  expect(await apply(catalog, exportConfiguration(catalog), dateOf(dayOf('2027-01-01')))).toMatchObject({
+  expect(await apply(catalog, await exportConfiguration(catalog), dateOf(dayOf('2027-01-01')))).toMatchObject({
     problems: [],
   });
 });

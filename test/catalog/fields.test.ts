@@ -313,7 +313,7 @@ describe('a configuration with every property', () => {
   test('fits the document, and its export equals what was applied', async () => {
     expect(makeAjv().validate(schemaOf('/v1/configuration', 'put'), FULL)).toBe(true);
     expect(namesUsed(FULL)).toEqual(all);
-    const exported = exportConfiguration(await applied(FULL));
+    const exported = await exportConfiguration(await applied(FULL));
     expect(namesUsed(exported)).toEqual(all);
     expect(exported.metrics).toEqual(FULL.metrics);
     expect(exported.leaderboards[0]).toEqual(FULL.leaderboards![0]);
@@ -324,9 +324,9 @@ describe('a configuration with every property', () => {
   test('shows weeks as days, and requests with either are the same', async () => {
     const [board] = FULL.leaderboards!;
     const weekly = { ...FULL, leaderboards: [{ ...board!, runUnit: 'week' as const, runInterval: 1 }] };
-    expect(exportConfiguration(await applied(weekly)).leaderboards).toEqual([board]);
+    expect((await exportConfiguration(await applied(weekly))).leaderboards).toEqual([board]);
     const { runInterval: _, ...once } = weekly.leaderboards[0]!;
-    expect(exportConfiguration(await applied({ ...FULL, leaderboards: [once] })).leaderboards).toEqual([board]);
+    expect((await exportConfiguration(await applied({ ...FULL, leaderboards: [once] }))).leaderboards).toEqual([board]);
     // Answers keep the units of the contract.
     const answered = JSON.stringify(paths['/v1/leaderboards/{id}']!['get']);
     expect(answered).toContain('"enum":["day","month","year"]');
@@ -353,7 +353,7 @@ describe('a configuration with every property', () => {
       return ((await found.operation.handle(services as never, call as never)) as { body: unknown }).body;
     };
     const { document } = await pullSource({ ask } as Source, { partial: false });
-    const expected = exportConfiguration(catalog);
+    const expected = await exportConfiguration(catalog);
     const additions = (kind: DocumentKind): string[] =>
       Object.entries(FIELDS[kind]).flatMap(([name, { addition }]) =>
         addition ? (DOCUMENT_NAMES[name] ?? [name]) : [],

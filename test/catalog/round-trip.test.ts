@@ -64,15 +64,15 @@ test('applying any document again, or its export, changes nothing; the export cr
         expect(referredIn(catalog).filter((id) => !known.has(id))).toEqual([]);
         for (const later of [day, day + 1_000]) {
           expect(await applied(catalog, document, later)).toMatchObject({ problems: [], changes: [] });
-          expect(await applied(catalog, exportConfiguration(catalog), later)).toMatchObject({
+          expect(await applied(catalog, await exportConfiguration(catalog), later)).toMatchObject({
             problems: [],
             changes: [],
           });
         }
-        const exported = exportConfiguration(catalog);
+        const exported = await exportConfiguration(catalog);
         const elsewhere = await applied(EMPTY, exported, day);
         expect(elsewhere.problems).toEqual([]);
-        expect(numbered(exportConfiguration(elsewhere.catalog))).toEqual(numbered(exported));
+        expect(numbered(await exportConfiguration(elsewhere.catalog))).toEqual(numbered(exported));
       }
     },
   );

@@ -30,7 +30,7 @@ export class CatalogBuilder {
 
   attribute(key: string, type: Attribute['type']): Attribute {
     const attribute = { ...this.stored(), key, name: key, type, writableBy: null };
-    this.catalog.attributes.push(attribute);
+    this.catalog.attributes = [...this.catalog.attributes, attribute];
     return attribute;
   }
 
@@ -45,7 +45,7 @@ export class CatalogBuilder {
       units: '',
       guards,
     };
-    this.catalog.metrics.push(metric);
+    this.catalog.metrics = [...this.catalog.metrics, metric];
     return metric;
   }
 
@@ -76,7 +76,7 @@ export class CatalogBuilder {
       eventAttributes: [],
       ...fields,
     };
-    this.catalog.achievements.push(achievement);
+    this.catalog.achievements = [...this.catalog.achievements, achievement];
     return achievement;
   }
 
@@ -92,7 +92,7 @@ export class CatalogBuilder {
       expiresAfterDays: null,
       ...fields,
     };
-    this.catalog.pointsSystems.push(system);
+    this.catalog.pointsSystems = [...this.catalog.pointsSystems, system];
     return system;
   }
 
@@ -106,7 +106,7 @@ export class CatalogBuilder {
       badgeUrl: null,
       points,
     };
-    this.catalog.levels.push(level);
+    this.catalog.levels = [...this.catalog.levels, level];
     return level;
   }
 
@@ -135,7 +135,7 @@ export class CatalogBuilder {
       eventAttributes: [],
       ...fields,
     };
-    this.catalog.triggers.push(trigger);
+    this.catalog.triggers = [...this.catalog.triggers, trigger];
     return trigger;
   }
 
@@ -152,7 +152,7 @@ export class CatalogBuilder {
       userAttributes: [],
       ...fields,
     };
-    this.catalog.boosts.push(boost);
+    this.catalog.boosts = [...this.catalog.boosts, boost];
     return boost;
   }
 
@@ -186,7 +186,7 @@ export class CatalogBuilder {
       leagues: null,
       ...fields,
     };
-    this.catalog.leaderboards.push(board);
+    this.catalog.leaderboards = [...this.catalog.leaderboards, board];
     return board;
   }
 
@@ -202,7 +202,7 @@ export class CatalogBuilder {
       filter: null,
       ...fields,
     };
-    this.catalog.webhooks.push(webhook);
+    this.catalog.webhooks = [...this.catalog.webhooks, webhook];
     return webhook;
   }
 

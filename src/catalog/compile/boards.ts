@@ -3,6 +3,7 @@ import { floorOf, foldOf } from '../../domain/leaderboard.ts';
 import { runOf } from '../../domain/runs.ts';
 import { LISTS } from '../../domain/kinds.ts';
 import type { CatalogIndex } from '../catalog-index.ts';
+import { newestIn } from '../lookups.ts';
 import type { Plan, PlanBoard } from '../../rules/plan.ts';
 import type { NotificationType } from '../../domain/notifications/notification.ts';
 import { isWanted } from '../rules/webhook.ts';
@@ -61,9 +62,8 @@ const isWantedBy = (
 
 /** Numbers only grow, across all kinds. So a number up to the newest one without a board belongs to no future board. */
 export function presentBoards({ catalog }: CatalogIndex): NonNullable<Plan['present']> {
-  const numbers = Object.values(LISTS).flatMap((list) => catalog[list].map(({ no }) => no));
   return {
-    newest: numbers.reduce((newest, no) => Math.max(newest, no), 0),
+    newest: Math.max(...Object.values(LISTS).map((list) => newestIn(catalog[list]))),
     boards: Object.fromEntries(catalog.leaderboards.map(({ no }) => [no, true as const])),
   };
 }

@@ -2,7 +2,10 @@ import type { Catalog, Metric, PointsBoost, PointsSystem, PointsTrigger } from '
 import { kindOf, type TriggerKind } from '../../domain/fields/points.ts';
 import { dayOf } from '../../domain/periods.ts';
 import type { CatalogIndex } from '../catalog-index.ts';
+import { addTo } from '../../grouped.ts';
 import type { PlanBoost, PlanSystem, PlanTrigger } from '../../rules/plan.ts';
+import type { OwnBoosts } from '../../rules/points.ts';
+import { boostsOfSystems, triggersOfSystems } from '../lookups.ts';
 import { present, userConditions } from './parts.ts';
 
 const ROUNDING = { down: 1, nearest: 2, up: 3 } as const;
@@ -22,15 +25,14 @@ function compileTrigger(catalogIndex: CatalogIndex, trigger: PointsTrigger): Pla
 }
 
 function watchedLevels(
-  { catalog, pointsSystemsById }: CatalogIndex,
+  { levels: levelsOfSystems, pointsSystemsById }: CatalogIndex,
   { pointsSystemId, levelKey }: Partial<PointsTrigger>,
 ): Pick<PlanTrigger, 'watched' | 'levels'> {
   const system = pointsSystemsById.get(pointsSystemId ?? '');
   if (system === undefined) return {};
-  const levels = catalog.levels
-    .filter(({ systemId, key }) => systemId === system.id && (levelKey ?? key) === key)
-    .map(({ no, points }) => ({ no, points }))
-    .toSorted((a, b) => a.points - b.points);
+  const levels = (levelsOfSystems.get(system.id) ?? [])
+    .filter(({ key }) => (levelKey ?? key) === key)
+    .map(({ no, points }) => ({ no, points }));
   return { watched: system.no, levels };
 }
 
@@ -45,30 +47,34 @@ function compileBoost(catalogIndex: CatalogIndex, boost: PointsBoost): PlanBoost
   });
 }
 
-export function compilePersonalBoosts(catalogIndex: CatalogIndex): Map<string, string> {
-  const byUser = new Map<string, Record<number, PlanBoost[]>>();
-  for (const boost of catalogIndex.catalog.boosts) {
+/** The boosts of one user. */
+export function compileOwnBoosts(catalogIndex: CatalogIndex, boosts: readonly PointsBoost[]): OwnBoosts {
+  const own = new Map<number, PlanBoost[]>();
+  for (const boost of boosts) {
     const system = catalogIndex.pointsSystemsById.get(boost.systemId);
-    if (boost.userId === null || system === undefined) continue;
-    const own = byUser.get(boost.userId) ?? {};
-    own[system.no] = [...(own[system.no] ?? []), compileBoost(catalogIndex, boost)];
-    byUser.set(boost.userId, own);
+    if (system !== undefined) addTo(own, system.no, compileBoost(catalogIndex, boost));
   }
-  return new Map([...byUser].map(([userId, own]) => [userId, JSON.stringify(own)]));
+  return Object.fromEntries(own);
 }
+
+/** The only points systems that can pay anything; a catalog may have thousands of others. */
+const systemsWithTriggers = ({ catalog }: CatalogIndex): PointsSystem[] => {
+  const triggers = triggersOfSystems(catalog.triggers);
+  return catalog.pointsSystems.filter(({ id }) => triggers.has(id));
+};
 
 /** The points systems of which a change of a user may fire triggers. `metric`: that of an event; `null` for other changes. */
 export const compileSystems = (
   catalogIndex: CatalogIndex,
   change: { metric: Metric | null; firstDay: number },
 ): PlanSystem[] =>
-  catalogIndex.catalog.pointsSystems
+  systemsWithTriggers(catalogIndex)
     .map((system) => compileSystem(catalogIndex, system, change))
     .filter((system) => triggersOf(system).length > 0);
 
 /** The points systems with `time` triggers, and those with triggers for the levels that these lead to, for the clock. */
 export const compileTimeSystems = (catalogIndex: CatalogIndex, firstDay: number): PlanSystem[] =>
-  catalogIndex.catalog.pointsSystems
+  systemsWithTriggers(catalogIndex)
     .map((system) => ({
       ...withoutBlocks(compileSystem(catalogIndex, system, { metric: null, firstDay })),
       time: triggersOfKind(catalogIndex, system, 'time', null),
@@ -77,7 +83,7 @@ export const compileTimeSystems = (catalogIndex: CatalogIndex, firstDay: number)
 
 /** The points systems with triggers for final ranks, and with triggers for what these lead to. */
 export const compileRankSystems = (catalogIndex: CatalogIndex, firstDay: number): PlanSystem[] =>
-  catalogIndex.catalog.pointsSystems
+  systemsWithTriggers(catalogIndex)
     .map((system) => ({
       ...withoutBlocks(compileSystem(catalogIndex, system, { metric: null, firstDay })),
       rank: triggersOfKind(catalogIndex, system, 'rank', null),
@@ -109,8 +115,8 @@ export const triggersOfKind = (
   kind: TriggerKind,
   metric: Metric | null,
 ): PlanTrigger[] =>
-  catalogIndex.catalog.triggers
-    .filter((trigger) => trigger.systemId === id && trigger.status === 'active' && kindOf(trigger) === kind)
+  (triggersOfSystems(catalogIndex.catalog.triggers).get(id) ?? [])
+    .filter((trigger) => kindOf(trigger) === kind)
     .filter(({ metricId }) => kind !== 'metric' || metricId === metric?.id)
     .map((trigger) => compileTrigger(catalogIndex, trigger));
 
@@ -124,8 +130,7 @@ export function compileSystem(
   { metric, firstDay }: { metric: Metric | null; firstDay: number | null },
 ): PlanSystem {
   const ofKind = (kind: TriggerKind): PlanTrigger[] => triggersOfKind(catalogIndex, system, kind, metric);
-  const boosts = catalogIndex.catalog.boosts
-    .filter((boost) => boost.systemId === system.id && boost.userId === null)
+  const boosts = (boostsOfSystems(catalogIndex.catalog.boosts).get(system.id) ?? [])
     .map((boost) => compileBoost(catalogIndex, boost))
     .filter(({ from, to }) => firstDay === null || (from <= firstDay + 2 && (to ?? Infinity) >= firstDay));
   const level = ofKind('level');

@@ -161,12 +161,13 @@ const MOST_PROBLEMS = 200;
  * @param options.today `YYYY-MM-DD`
  * @param options.without IDs of resources to delete if the document does not name them
  */
-export function configure(
+export async function configure(
   draft: CatalogDraft,
   sent: Configuration,
   { today, without }: { today: string; without?: ReadonlySet<string> },
 ): Promise<DocumentProblem[]> {
-  return new Configuring(draft, completeConfiguration(sent, exportConfiguration(draft.catalog, without)), today).run();
+  const present = await exportConfiguration(draft.catalog, without);
+  return await new Configuring(draft, completeConfiguration(sent, present), today).run();
 }
 
 class Configuring {

@@ -19,9 +19,11 @@ import type { Field } from '../../domain/fields/field.ts';
 import { FIELDS } from '../../domain/fields/kinds.ts';
 import { storedName } from '../../domain/fields/wire.ts';
 import type { AttributeCondition } from '../../domain/schemas.ts';
+import { byId, once } from '../lookups.ts';
 import type { DocumentKind } from '../resource-fields.ts';
 import { unkeyedNamesIn } from '../rules/references.ts';
 import { groupedBy } from '../../grouped.ts';
+import { Slices } from '../../pacing/slices.ts';
 
 const bySystem = <T extends { systemId: string }>(parts: readonly T[]): Map<string, T[]> =>
   groupedBy(parts, ({ systemId }) => systemId);
@@ -38,53 +40,65 @@ interface ItemOf {
   reward: ConfiguredReward;
 }
 
+const placesIn = once(
+  (list: readonly Achievement[]): ReadonlyMap<string, number> => new Map(list.map(({ id }, place) => [id, place])),
+);
+
 /** Whether the document omits a value. If it omitted a `null` whose field has another default, that default would apply. */
 const isOmitted = (value: unknown, { default: byDefault }: Field): boolean =>
   value === null
     ? byDefault === null || byDefault === undefined
     : (value === false && byDefault !== true) || (Array.isArray(value) && value.length === 0);
 
-/** Exports a catalog as a document, except the resources `without`. Applying it to the same catalog changes nothing. */
-export const exportConfiguration = (catalog: Catalog, without?: ReadonlySet<string>): Required<Configuration> =>
-  new Export(catalog).document(without);
+/**
+ * Exports a catalog as a document, except the resources `without`. Applying it to the same catalog changes nothing. Runs in slices.
+ */
+export const exportConfiguration = (
+  catalog: Catalog,
+  without?: ReadonlySet<string>,
+): Promise<Required<Configuration>> => new Export(catalog).document(without);
 
 export class Export {
   private readonly catalog: Catalog;
-  private readonly byId: Map<string, { key: string | null }>;
-  private readonly achievementPlaces: Map<string, number>;
   /** Number of achievements without a key, by name. */
   private readonly unkeyed: ReadonlyMap<string, number>;
 
   constructor(catalog: Catalog) {
     this.catalog = catalog;
-    const { attributes, metrics, achievements, pointsSystems, leaderboards } = catalog;
-    const referred = [...attributes, ...metrics, ...achievements, ...pointsSystems, ...leaderboards];
-    this.byId = new Map(referred.map((resource) => [resource.id, resource]));
-    this.achievementPlaces = new Map(achievements.map(({ id }, index) => [id, index]));
-    this.unkeyed = unkeyedNamesIn(achievements);
+    this.unkeyed = unkeyedNamesIn(catalog.achievements);
   }
 
-  document(without: ReadonlySet<string> = new Set()): Required<Configuration> {
+  async document(without: ReadonlySet<string> = new Set()): Promise<Required<Configuration>> {
     const { attributes, metrics, achievements, pointsSystems, leaderboards, rewards, streaks, events, messages } =
       this.catalog;
     const some = <T extends { id: string }>(all: readonly T[]): T[] => all.filter(({ id }) => !without.has(id));
     const levels = bySystem(some(this.catalog.levels));
     const triggers = bySystem(some(this.catalog.triggers));
     const boosts = bySystem(some(this.catalog.boosts));
-    const all = <K extends DocumentKind>(kind: K, resources: readonly object[] = []): ItemOf[K][] =>
-      resources.map((one) => this.describe(kind, one));
-    return {
-      attributes: all('attribute', some(attributes)),
-      metrics: all('metric', some(metrics)),
-      achievements: all('achievement', some(achievements)),
-      pointsSystems: some(pointsSystems).map((system) => ({
+    const slices = new Slices();
+    const all = async <K extends DocumentKind>(kind: K, resources: readonly object[] = []): Promise<ItemOf[K][]> => {
+      const items: ItemOf[K][] = [];
+      for (const one of resources) {
+        items.push(this.describe(kind, one));
+        if (slices.over) await slices.turn();
+      }
+      return items;
+    };
+    const systems: ConfiguredPointsSystem[] = [];
+    for (const system of some(pointsSystems))
+      systems.push({
         ...this.describe('points_system', system),
-        levels: all('points_level', levels.get(system.id)),
-        triggers: all('points_trigger', triggers.get(system.id)),
-        boosts: all('points_boost', boosts.get(system.id)),
-      })),
-      leaderboards: all('leaderboard', some(leaderboards)),
-      rewards: all('reward', some(rewards)),
+        levels: await all('points_level', levels.get(system.id)),
+        triggers: await all('points_trigger', triggers.get(system.id)),
+        boosts: await all('points_boost', boosts.get(system.id)),
+      });
+    return {
+      attributes: await all('attribute', some(attributes)),
+      metrics: await all('metric', some(metrics)),
+      achievements: await all('achievement', some(achievements)),
+      pointsSystems: systems,
+      leaderboards: await all('leaderboard', some(leaderboards)),
+      rewards: await all('reward', some(rewards)),
       streaks: this.streaks(streaks),
       events,
       messages,
@@ -117,7 +131,7 @@ export class Export {
 
   /** References to achievements: by key, name or ID. Those that do not exist are left out. */
   private achievements(name: string, one: Field, ids: string | string[]): Record<string, string | string[]> {
-    const places = new Set([ids].flat().flatMap((id) => this.achievementPlaces.get(id) ?? []));
+    const places = new Set([ids].flat().flatMap((id) => placesIn(this.catalog.achievements).get(id) ?? []));
     const parts = [...places].sort((a, b) => a - b).map((place) => this.catalog.achievements[place]!);
     const named = [
       parts.flatMap(({ key }) => (key === null ? [] : [key])),
@@ -145,6 +159,11 @@ export class Export {
 
   /** Exports a dangling ID unchanged. Applying the document then reports it as unknown. */
   private keyOf(id: string): string {
-    return this.byId.get(id)?.key ?? id;
+    const { attributes, metrics, achievements, pointsSystems, leaderboards } = this.catalog;
+    for (const list of [attributes, metrics, achievements, pointsSystems, leaderboards]) {
+      const resource = byId<{ id: string; key: string | null }>(list).get(id);
+      if (resource !== undefined) return resource.key ?? id;
+    }
+    return id;
   }
 }

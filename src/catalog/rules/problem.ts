@@ -4,7 +4,7 @@ import { decimalNumber, toDecimal } from '../../domain/decimal.ts';
 import { applies, type Field, type Fields, type When } from '../../domain/fields/field.ts';
 import { storedName } from '../../domain/fields/wire.ts';
 import { HTTP_URL_PATTERN } from '../../domain/settings.ts';
-import { attributesIn, idsIn } from './references.ts';
+import { byId } from '../lookups.ts';
 
 /** A problem of a resource: the stored field (`userAttributes[0].attributeId`) and a text that follows it. */
 export interface Problem {
@@ -39,7 +39,7 @@ export function* refers(
   id: string | null,
   { among, noun }: { among: { id: string }[]; noun: string },
 ): Generator<Problem> {
-  if (id !== null && !idsIn(among).has(id)) yield problem(field, `unknown ${noun} '${id}'`);
+  if (id !== null && !byId(among).has(id)) yield problem(field, `unknown ${noun} '${id}'`);
 }
 
 const HTTP_URL = new RegExp(HTTP_URL_PATTERN);
@@ -69,7 +69,7 @@ function* conditions(
   catalog: Catalog,
 ): Generator<Problem> {
   const type = field === 'userAttributes' ? 'user' : 'event';
-  const known = attributesIn(catalog.attributes);
+  const known = byId(catalog.attributes);
   const earlier = new Set<string>();
   for (const [index, { attributeId }] of given.entries()) {
     const at = `${field}[${index}].attributeId`;

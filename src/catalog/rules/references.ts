@@ -14,21 +14,9 @@ import type { Kind } from '../../domain/kinds.ts';
 import { namesAttribute } from '../../domain/notifications/message-settings.ts';
 import type { AttributeCondition, WebhookFilter, WritableBy } from '../../domain/schemas.ts';
 import { addTo } from '../../grouped.ts';
+import { byId, once } from '../lookups.ts';
 
-/**
- * Memoises lookups per list; a draft replaces its lists and never changes them in place. Without this, rules would search one list for each member
- * of another: a document of 15,000 attributes took a minute.
- */
-const once = <List extends object, T>(make: (list: List) => T): ((list: List) => T) => {
-  const byList = new WeakMap<List, T>();
-  return (list) => {
-    let known = byList.get(list);
-    if (known === undefined) byList.set(list, (known = make(list)));
-    return known;
-  };
-};
-
-export const idsIn = once((list: readonly { id: string }[]): ReadonlySet<string> => new Set(list.map(({ id }) => id)));
+// Lookups are memoised per list. Without this, rules would search one list for each member of another.
 
 function countsOf<T>(list: readonly T[], text: (of: T) => string | null): ReadonlyMap<string, number> {
   const counts = new Map<string, number>();
@@ -60,20 +48,12 @@ export const levelsIn = once((list: readonly PointsLevel[]) => ({
   points: countsOf(list, ({ systemId, points }) => `${systemId}:${points}`),
 }));
 
-export const attributesIn = once(
-  (list: readonly Attribute[]): ReadonlyMap<string, Attribute> => new Map(list.map((one) => [one.id, one])),
-);
-
-export const achievementsIn = once(
-  (list: readonly Achievement[]): ReadonlyMap<string, Achievement> => new Map(list.map((one) => [one.id, one])),
-);
-
 /** Achievements that need themselves, directly or indirectly. */
 export const endlessIn = once((list: readonly Achievement[]): ReadonlySet<string> => {
   if (!list.some(({ achievementIds, requires }) => achievementIds.length + requires.length > 0)) return new Set();
-  const byId = achievementsIn(list);
+  const present = byId(list);
   const open = new Map(
-    list.map((achievement) => [achievement.id, neededBy(achievement).filter((part) => byId.has(part)).length]),
+    list.map((achievement) => [achievement.id, neededBy(achievement).filter((part) => present.has(part)).length]),
   );
   const partOf = new Map<string, string[]>();
   for (const achievement of list) {
@@ -94,10 +74,9 @@ export const endlessIn = once((list: readonly Achievement[]): ReadonlySet<string
 
 /** What the rules of achievements look up. Each takes milliseconds for thousands of them. */
 export const ACHIEVEMENT_INDEXES: readonly ((list: readonly Achievement[]) => unknown)[] = [
-  idsIn,
+  byId,
   keysIn,
   unkeyedNamesIn,
-  achievementsIn,
   endlessIn,
 ];
 
@@ -142,7 +121,7 @@ function attributeReferrers(id: string, catalog: Catalog): string[] {
 }
 
 function messageReferrers(id: string, { attributes, messages }: Catalog): string[] {
-  const attribute = attributesIn(attributes).get(id);
+  const attribute = byId(attributes).get(id);
   return attribute?.type === 'user' && namesAttribute(messages, attribute.key) ? ['the settings of messages'] : [];
 }
 

@@ -18,7 +18,8 @@ import { isDate } from '../../domain/periods.ts';
 import { LONGEST_REPEAT_DAYS } from '../../domain/repeat.ts';
 import { PARTICIPANTS } from '../../domain/schemas.ts';
 import { amount, badge, MOST, ownKey, problem, type Problem, refers, whole } from './problem.ts';
-import { achievementsIn, attributesIn, endlessIn, keysIn, levelsIn } from './references.ts';
+import { byId } from '../lookups.ts';
+import { endlessIn, keysIn, levelsIn } from './references.ts';
 
 type RankRule = RankBand & { leaderboardId: string | null };
 
@@ -84,8 +85,8 @@ function* partProblems(
 function* cycleProblems({ id, requires }: Achievement, catalog: Catalog): Generator<Problem> {
   const circle = circleThrough(id, catalog);
   if (circle === null) return;
-  const byId = achievementsIn(catalog.achievements);
-  const names = circle.map((of) => byId.get(of)?.key ?? byId.get(of)?.name ?? of);
+  const achievements = byId(catalog.achievements);
+  const names = circle.map((of) => achievements.get(of)?.key ?? achievements.get(of)?.name ?? of);
   yield problem(requires.includes(circle[1]!) ? 'requires' : 'achievementIds', `form a cycle: ${wayOf(names)}`);
 }
 
@@ -97,11 +98,11 @@ const wayOf = (names: string[]): string =>
 /** IDs of achievements of which each needs the next, from one to itself; `null` if there is no such circle. */
 function circleThrough(id: string, catalog: Catalog): string[] | null {
   if (!endlessIn(catalog.achievements).has(id)) return null;
-  const byId = achievementsIn(catalog.achievements);
+  const achievements = byId(catalog.achievements);
   const cameFrom = new Map<string, string>();
   for (const open = [id]; open.length > 0;) {
     const at = open.shift()!;
-    for (const part of neededBy(byId.get(at))) {
+    for (const part of neededBy(achievements.get(at))) {
       if (part === id) {
         const way = [id];
         for (let step = at; step !== id; step = cameFrom.get(step)!) way.unshift(step);
@@ -149,7 +150,7 @@ export function* leaderboardProblems(board: Leaderboard, catalog: Catalog): Gene
   if (board.leagues !== null) yield* leagueProblems(board.leagues);
   if (board.breakdownAttributes.length > MOST_BREAKDOWN)
     yield problem('breakdownAttributes', `must have at most ${MOST_BREAKDOWN} items`);
-  const known = attributesIn(catalog.attributes);
+  const known = byId(catalog.attributes);
   const earlier = new Set<string>();
   for (const [index, id] of board.breakdownAttributes.entries()) {
     const field = `breakdownAttributes[${index}]`;

@@ -61,7 +61,7 @@ function tagProblems(tag: string): string[] {
 
 /** The problems of a template's HTML. */
 export function htmlProblems(html: string): string[] {
-  const problems = (html.match(TAG) ?? []).flatMap(tagProblems);
+  const problems = [...new Set(html.match(TAG))].flatMap(tagProblems);
   if (html.replaceAll(TAG, '').includes('<')) problems.push("has a '<' that begins no tag; write '&lt;'");
   return [...new Set(problems)];
 }

@@ -6,7 +6,7 @@ import { exportConfiguration } from '../../../src/catalog/configuration/export.t
 import { CatalogBuilder } from '../../engine/catalog-builder.ts';
 
 let shape: Shape;
-beforeAll(() => {
+beforeAll(async () => {
   const builder = new CatalogBuilder();
   const flips = builder.metric('flips');
   builder.metric('minutes');
@@ -18,7 +18,7 @@ beforeAll(() => {
     userAttributes: [{ attributeId: plan.id, attributeValue: 'pro' }],
     eventAttributes: [{ attributeId: topic.id, attributeValue: 'biology' }],
   });
-  shape = shapeOf(exportConfiguration(builder.catalog));
+  shape = shapeOf(await exportConfiguration(builder.catalog));
 });
 
 const made = (count: number, seed: number) => {
