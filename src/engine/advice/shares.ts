@@ -1,5 +1,6 @@
 import type { Pool } from 'pg';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import { triggersOfSystems } from '../../catalog/lookups.ts';
 import { COUNTED, SEGMENT } from '../../domain/analytics.ts';
 import type { PointsSystem, PointsTrigger } from '../../domain/catalog.ts';
 import type { Finding } from '../../domain/administration/advice.ts';
@@ -30,21 +31,15 @@ export async function awardsOf(
   { catalog: { tenantNo, triggers } }: CompiledCatalog,
   nowMs: number,
 ): Promise<AnalyticsSum[]> {
-  if (![...activeBySystem(triggers).values()].some(({ length }) => length > 1)) return [];
+  if (![...triggersOfSystems(triggers).values()].some(({ length }) => length > 1)) return [];
   const days = inRange(comparedDays({}, nowMs));
   return readSumsTogether(pool, { tenantNo, segment: SEGMENT.everyone, kinds: [COUNTED.awarded], ...days });
 }
 
-const activeBySystem = (triggers: readonly PointsTrigger[]): Map<string, PointsTrigger[]> =>
-  groupedBy(
-    triggers.filter(({ status }) => status === 'active'),
-    ({ systemId }) => systemId,
-  );
-
 /** Points systems of which one trigger awards nearly everything, while others of the system could award, too. */
 export function triggerDominates(shares: Shares): Finding | null {
   const { compiled, nowMs, awards } = shares;
-  const active = activeBySystem(compiled.catalog.triggers);
+  const active = triggersOfSystems(compiled.catalog.triggers);
   const ofSystems = groupedBy(awards, ({ part }) => part);
   const dominated = compiled.catalog.pointsSystems.flatMap((system) => {
     const most = dominating(active.get(system.id) ?? [], ofSystems.get(system.no) ?? [], nowMs);
