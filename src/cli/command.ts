@@ -179,8 +179,15 @@ export async function* textLines(file: string): AsyncGenerator<string> {
     if (text.trim() !== '') yield text.trim();
 }
 
-/** Writes a file completely or not at all. Ends the command if it cannot be written. */
+/** Describes the argument for `writeDocument`, whose default is `-`. */
+export const OUTPUT_FILE = 'where to write; `-` is standard output';
+
+/** Writes a file completely or not at all; `-` means standard output. Ends the command if it cannot be written. */
 export async function writeDocument(file: string, text: string): Promise<void> {
+  if (file === '-') {
+    process.stdout.write(text);
+    return;
+  }
   const unfinished = `${file}.${process.pid}.tmp`;
   try {
     await writeFile(unfinished, text);

@@ -5,6 +5,7 @@ import {
   examples,
   EXIT,
   jsonText,
+  OUTPUT_FILE,
   print,
   tableText,
   wholeNumber,
@@ -13,6 +14,7 @@ import {
 } from './command.ts';
 import { type Command, Option } from 'commander';
 import { readFile } from 'node:fs/promises';
+import { text as textOf } from 'node:stream/consumers';
 import type { ConfigurationChange, ConfigurationVersion, DemoChoice, DemoResource } from '../domain/configuration.ts';
 import { changedText, counted, valueText } from '../domain/words.ts';
 import { askAdmin, withAdminOptions, type AdminOptions } from './admin-api.ts';
@@ -31,7 +33,7 @@ type PullOptions = AdminOptions & Omit<SourceFlags, 'from'> & { from?: string; p
 function addPull(config: Command): void {
   withAdminOptions(config.command('pull'))
     .description('write the configuration to a file or to standard output')
-    .argument('[file]', 'where to write; standard output without it')
+    .argument('[file]', OUTPUT_FILE, '-')
     .option('--from <url>', 'the Admin API of another server of the same contract, to read instead of this Laurel')
     .addOption(ofVersionOption('write an earlier version').conflicts('from'))
     .addOption(new Option('--from-key <key>', 'an admin key there').env('SOURCE_API_KEY'))
@@ -46,14 +48,13 @@ function addPull(config: Command): void {
         'config pull laurel.json --from https://api.example.org/v1 --from-key $SOURCE_API_KEY',
       ),
     )
-    .action(async (file: string | undefined, { from, partial = false, ofVersion, ...options }: PullOptions) => {
+    .action(async (file: string, { from, partial = false, ofVersion, ...options }: PullOptions) => {
       const { document, unseen } =
         from === undefined
           ? { document: await readConfiguration(options, ofVersion), unseen: [] }
           : await readFrom(sourceOf({ ...options, from }), partial);
-      if (file === undefined) process.stdout.write(jsonText(document));
-      else {
-        await writeDocument(file, jsonText(document));
+      await writeDocument(file, jsonText(document));
+      if (file !== '-') {
         const resources = countsOf(document as object);
         print(options.json, { file, resources }, `Wrote ${file}: ${countsText(resources)}.\n`);
       }
@@ -103,7 +104,7 @@ function addDiff(config: Command): void {
     .description(
       'show what a push of the file would change; exit code 0: nothing, 1: something, 2: the file is invalid',
     )
-    .argument('[file]', 'JSON, as `laurel config pull` writes it')
+    .argument('[file]', 'JSON, as `laurel config pull` writes it; `-` is standard input')
     .addOption(ofVersionOption('instead of a file: show what restoring this version would change'))
     .addHelpText(
       'after',
@@ -132,7 +133,7 @@ function addDiff(config: Command): void {
 function addPush(config: Command): void {
   withAdminOptions(config.command('push'))
     .description('apply the file; lists that it does not contain stay unchanged')
-    .argument('<file>', 'JSON, as `laurel config pull` writes it')
+    .argument('<file>', 'JSON, as `laurel config pull` writes it; `-` is standard input')
     .option('-y, --yes', 'archive without asking')
     .option('--remove-demo', 'archive the demo resources that the file does not contain, without asking')
     .option('--keep-demo', 'keep the demo resources that the file does not contain as your own')
@@ -260,9 +261,11 @@ function fieldLines({ fields, before, after }: Change): string[] {
   return (fields ?? []).map((field) => `    ${field}: ${valueText(before?.[field])} → ${valueText(after?.[field])}`);
 }
 
-/** Reads a document. Ends the command with the line number if it is invalid. */
-export async function readDocument(file: string): Promise<object> {
-  const text = await readFile(file, 'utf8').catch((error: NodeJS.ErrnoException) => {
+/** Reads a document; `-` means standard input. Ends the command with the line number if it is invalid. */
+export async function readDocument(path: string): Promise<object> {
+  const file = path === '-' ? 'Standard input' : path;
+  const reading = path === '-' ? textOf(process.stdin) : readFile(path, 'utf8');
+  const text = await reading.catch((error: NodeJS.ErrnoException) => {
     throw new CommandError(
       `${file} cannot be read: ${error.code === 'ENOENT' ? 'there is no such file' : error.message}.`,
     );

@@ -52,7 +52,10 @@ function obstacles({ enabled }: MessageChannel, { publicUrl, opensPassword }: Me
 function addSet(channel: Command): void {
   withAdminOptions(channel.command('set'))
     .description('set the channel as a whole; without a password in the file, the stored one stays')
-    .argument('<file>', 'JSON, as `laurel messages channel show --json` prints it, and `password`')
+    .argument(
+      '<file>',
+      'JSON, as `laurel messages channel show --json` prints it, and `password`; `-` is standard input',
+    )
     .addHelpText(
       'after',
       `${examples('messages channel set channel.json')}

@@ -4,7 +4,17 @@ import type { Caused, TimelineEntry } from '../domain/administration/timeline.ts
 import type { UserMerge } from '../domain/administration/merge.ts';
 import type { User } from '../domain/user.ts';
 import { AdminRefusal, askAdmin, askEntries, withAdminOptions, type AdminOptions } from './admin-api.ts';
-import { confirmed, examples, EXIT, jsonText, print, tableText, wholeNumber, writeDocument } from './command.ts';
+import {
+  confirmed,
+  examples,
+  EXIT,
+  jsonText,
+  OUTPUT_FILE,
+  print,
+  tableText,
+  wholeNumber,
+  writeDocument,
+} from './command.ts';
 import { counted } from '../domain/words.ts';
 import { addPreferences } from './preferences.ts';
 
@@ -59,16 +69,13 @@ function addExport(users: Command): void {
   withAdminOptions(users.command('export'))
     .description('write everything stored about a user, as one JSON document')
     .argument('<id>', 'of the user')
-    .argument('[file]', 'where to write; standard output without it')
+    .argument('[file]', OUTPUT_FILE, '-')
     .addHelpText('after', examples('users export ada', 'users export ada ada.json'))
-    .action(async (id: string, file: string | undefined, options: AdminOptions) => {
+    .action(async (id: string, file: string, options: AdminOptions) => {
       const path = `${pathOf(id)}/export`;
       const document = await askAdmin(options, { method: 'GET', path, timeoutMs: EXPORT_MS });
-      if (file === undefined) process.stdout.write(jsonText(document));
-      else {
-        await writeDocument(file, jsonText(document));
-        print(options.json, { file }, `Wrote ${file}.\n`);
-      }
+      await writeDocument(file, jsonText(document));
+      if (file !== '-') print(options.json, { file }, `Wrote ${file}.\n`);
     });
 }
 

@@ -6,7 +6,7 @@ import type { Configuration } from '../../src/domain/configuration.ts';
 import { freePort } from '../../src/local/free-ports.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
-import { runAdminCli, type Ended } from './run-cli.ts';
+import { runAdminCli, runCli, type Ended } from './run-cli.ts';
 
 // Runs `npx laurel` in its own process, against a Laurel over HTTP.
 let laurel: TestLaurel;
@@ -51,6 +51,22 @@ test('pull always writes the same document; pushing it changes nothing', async (
   expect(await readdir(folder)).toEqual(['laurel.json']);
   expect(await config(['diff', file])).toEqual({ code: 0, out: 'No differences.\n', err: '' });
   expect(await config(['push', file])).toEqual({ code: 0, out: 'No differences.\n', err: '' });
+});
+
+test('`-` is standard output and standard input, so that documents can go through a pipe', async () => {
+  const variables = { ADMIN_URL: laurel.adminUrl, ADMIN_API_KEY: laurel.adminKey };
+  const piped = (words: string[], input: string): Promise<Ended> => runCli(['config', ...words], variables, input);
+  const { out: text } = await config(['pull', '-']);
+  expect(text).toBe((await config(['pull'])).out);
+  const named = text.replace('"Flashcards flipped"', '"Cards"');
+  expect(await piped(['diff', '-'], named)).toMatchObject({ code: 1, out: expect.stringContaining('→ "Cards"') });
+  expect(await piped(['push', '-'], named)).toMatchObject({ code: 0, err: '' });
+  expect((await config(['pull'])).out).toBe(named);
+  expect(await piped(['push', '-'], '{\n')).toEqual({
+    code: 2,
+    out: '',
+    err: expect.stringMatching(/^Standard input:2 is not valid JSON: /),
+  });
 });
 
 test('diff prints what would be created, changed (with both values) and archived, and changes nothing; push applies it', async () => {

@@ -15,14 +15,19 @@ type Variables = Record<string, string | undefined>;
 
 const TIMEOUT_MS = 120_000;
 
-/** Runs `laurel <words>` in its own process. `variables` are added to this process's environment; undefined removes one. */
-export async function runCli(words: readonly string[], variables: Variables): Promise<Ended> {
+/**
+ * Runs `laurel <words>` in its own process. `variables` are added to this process's environment; undefined removes one. `input` is what
+ * it finds at standard input.
+ */
+export async function runCli(words: readonly string[], variables: Variables, input = ''): Promise<Ended> {
   const child = spawn(process.execPath, [join(await inFewFiles(), 'src/cli/main.js'), ...words], {
     cwd: PACKAGE_ROOT,
     env: { ...process.env, ...variables },
-    stdio: ['ignore', 'pipe', 'pipe'],
+    stdio: ['pipe', 'pipe', 'pipe'],
     timeout: TIMEOUT_MS,
   });
+  // A command that reads nothing may end before.
+  child.stdin.on('error', () => undefined).end(input);
   const ended: Ended = { code: null, out: '', err: '' };
   child.stdout.on('data', (chunk: Buffer) => (ended.out += chunk.toString('utf8')));
   child.stderr.on('data', (chunk: Buffer) => (ended.err += chunk.toString('utf8')));

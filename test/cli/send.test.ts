@@ -1,12 +1,10 @@
-import { spawn } from 'node:child_process';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { PACKAGE_ROOT } from '../../src/package-root.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
-import { runAdminCli } from './run-cli.ts';
+import { runAdminCli, runCli } from './run-cli.ts';
 
 let laurel: TestLaurel;
 let folder: string;
@@ -56,16 +54,9 @@ test('a file of more than one batch: reports bad lines, and the same command aga
 });
 
 test('standard input with given idempotency keys; a different event with a used key is a conflict', async () => {
-  const run = (lines: string[]): Promise<string> => {
-    const child = spawn(join(PACKAGE_ROOT, 'src/cli/laurel.mjs'), ['send', '--name', 'piped'], {
-      env: { ...process.env, ADMIN_URL: laurel.adminUrl, ADMIN_API_KEY: laurel.adminKey },
-      stdio: ['pipe', 'pipe', 'ignore'],
-    });
-    child.stdin.end(lines.join('\n'));
-    let out = '';
-    child.stdout.on('data', (chunk: Buffer) => (out += chunk.toString('utf8')));
-    return new Promise((resolve) => child.once('close', () => resolve(out)));
-  };
+  const variables = { ADMIN_URL: laurel.adminUrl, ADMIN_API_KEY: laurel.adminKey };
+  const run = async (lines: string[]): Promise<string> =>
+    (await runCli(['send', '--name', 'piped'], variables, lines.join('\n'))).out;
   expect(await run([flip('pipe', 1, { idempotencyKey: 'own' }), flip('pipe', 4)])).toBe('2 events: 2 processed.\n');
   expect(await run([flip('pipe', 2, { idempotencyKey: 'own' }), flip('pipe', 4)])).toBe(
     '2 events: 2 replayed, 1 conflict.\n',
