@@ -280,6 +280,38 @@ test('names a kind that hangs, and skips it until its call ends', async () => {
   expect(done).toEqual(['good 15', 'slow 10', 'slow 20']);
 });
 
+test.each(['due', 'perform'] as const)(
+  'a kind whose "%s" failed holds a pass up, even if it may be tried again at the end',
+  async (call) => {
+    const done: string[] = [];
+    let broken = true;
+    const fail = (at: string): void => {
+      if (broken && at === call) throw new Error('no');
+    };
+    class Failing extends Listed {
+      override async due(upToMs: number): Promise<number | null> {
+        fail('due');
+        return super.due(upToMs);
+      }
+      override async perform(dueMs: number, ending: AbortSignal, beforeMs: number): Promise<void> {
+        fail('perform');
+        await super.perform(dueMs, ending, beforeMs);
+      }
+    }
+    class Slow extends Listed {
+      override due(upToMs: number): Promise<number | null> {
+        elapsedMs += 1_000;
+        return super.due(upToMs);
+      }
+    }
+    const all = schedule([new Failing('bad', [10], done), new Slow('slow', [], done)], 60);
+    expect(await all.pass(never)).toEqual({ state: 'held up', by: 'bad cannot be done' });
+    broken = false;
+    expect(await all.pass(never)).toEqual({ state: 'done' });
+    expect(done).toEqual(['bad 10']);
+  },
+);
+
 test('a cancelled pass stops', async () => {
   const done: string[] = [];
   const ending = new AbortController();
