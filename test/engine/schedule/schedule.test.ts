@@ -299,7 +299,8 @@ test.each(['due', 'perform'] as const)(
       }
     }
     class Slow extends Listed {
-      override due(upToMs: number): Promise<number | null> {
+      override async due(upToMs: number): Promise<number | null> {
+        await new Promise((resolve) => void setImmediate(resolve));
         elapsedMs += 1_000;
         return super.due(upToMs);
       }
