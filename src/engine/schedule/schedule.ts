@@ -83,7 +83,7 @@ export class Schedule {
         if (ending.aborted) return { state: 'more' };
         // What was set aside when work was looked for was left out, even if it could be tried again by now.
         const unanswered = this.unanswered.map((name): Blocked => [name, name]);
-        const blocked = new Map([...aside, ...unanswered, ...this.blocked()]);
+        const blocked = new Map([...this.blocked(), ...unanswered, ...aside]);
         return blocked.size === 0
           ? { state: 'done' }
           : { state: 'held up', by: `${[...blocked.values()].join(', ')} cannot be done` };
