@@ -38,6 +38,7 @@ test('retry --wait prints progress in lines without a terminal, and ends with th
   await expect.poll(async () => (await laurel.admin.get(`/v1/jobs/${id}`)).body.status).toBe('waiting');
   await laurel.pool.query(`UPDATE jobs SET status = 'done', done = 4, total = 4, finished = now() WHERE id = $1`, [id]);
   const { code, out, err } = await waiting;
-  expect([code, err.replaceAll(/\(.*?\)/g, '')]).toEqual([0, 'backdating: 0 \n']);
+  // One line each two seconds, which a busy machine may take.
+  expect([code, err.replaceAll(/\(.*?\)/g, '')]).toEqual([0, expect.stringMatching(/^(?:backdating: 0 \n)+$/)]);
   expect(out).toMatch(/ done +4 of 4 /);
 });

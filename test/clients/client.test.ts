@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { FixedClock } from '../../src/clock.ts';
 import { createLaurel, LaurelError, type Laurel, type UserCalls } from '../../clients/typescript/src/index.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
@@ -33,16 +34,19 @@ const CONFIGURATION = {
   ],
 };
 
+/** Stands still, so that a run over midnight has one day. */
+const clock = new FixedClock(Date.now());
+
 let server: TestLaurel;
 /** With an admin key. */
 let laurel: Laurel;
 beforeAll(async () => {
-  server = await startLaurel({ configuration: CONFIGURATION, workers: true });
+  server = await startLaurel({ clock, configuration: CONFIGURATION, workers: true });
   laurel = createLaurel({ url: server.appUrl, adminUrl: server.adminUrl, key: server.adminKey, user: 'ada' });
 });
 afterAll(() => server.close());
 
-const today = new Date().toISOString().slice(0, 10);
+const today = new Date(clock.now()).toISOString().slice(0, 10);
 const range = { aggregation: 'daily', startDate: today, endDate: today } as const;
 
 /** A call of each method with a part of its answer, in an order in which each finds what it needs. */
@@ -55,7 +59,7 @@ const CALLS: Record<string, [call: () => Promise<unknown>, answer: unknown]> = {
     () =>
       laurel
         .user({ id: 'bob', tz: 'Europe/Oslo', attributes: { plan: 'pro' } })
-        .track('flips', 30, { occurredAt: new Date() }),
+        .track('flips', 30, { occurredAt: new Date(clock.now()) }),
     { total: 30 },
   ],
   'user.get': [() => laurel.user('bob').get(), { id: 'bob', tz: 'Europe/Oslo' }],

@@ -4,6 +4,7 @@ import { TrophyApiClient } from '@trophyso/node';
 import { TrophyApiClient as Client1021 } from 'trophy-1-0-21';
 import { TrophyApiClient as Client1036 } from 'trophy-1-0-36';
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { FixedClock } from '../../src/clock.ts';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
@@ -17,11 +18,14 @@ import { strictDecoder } from './strict-decoder.ts';
 const DOCUMENT = join(PACKAGE_ROOT, 'docs/compatibility.md');
 const TABLE = /(?<=<!-- clients -->\n\n)[^]*?(?=\n<!-- \/clients -->)/;
 
+/** Stands still, so that a run over midnight has one day. */
+const clock = new FixedClock(Date.now());
+
 let laurel: TestLaurel;
 let client: TrophyApiClient;
 beforeAll(async () => {
   const streaks = { freezes: { enabled: true, max: 2 } };
-  laurel = await startLaurel({ configuration: { ...STUDY_APP, streaks }, workers: true });
+  laurel = await startLaurel({ clock, configuration: { ...STUDY_APP, streaks }, workers: true });
   client = new TrophyApiClient({ apiKey: laurel.adminKey, environment: environment() });
 });
 afterAll(() => laurel.close());
@@ -32,7 +36,7 @@ const environment = () => ({ api: `${laurel.appUrl}/v1`, admin: `${laurel.adminU
 type Client = any;
 type Call = (client: Client, id: string) => Promise<unknown>;
 
-const today = new Date().toISOString().slice(0, 10);
+const today = new Date(clock.now()).toISOString().slice(0, 10);
 const RANGE = { aggregation: 'daily', startDate: today, endDate: today } as const;
 
 /** A call of each method with its expected answer, ordered so that each finds what it needs. */

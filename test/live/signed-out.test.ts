@@ -61,7 +61,8 @@ test('over WebSocket too', async () => {
   const socket = new WebSocket(url);
   const messages: { type: string; reason?: string }[] = [];
   socket.addEventListener('message', ({ data }) => void messages.push(JSON.parse(String(data))));
-  await expect.poll(() => messages.length).toBe(1);
+  // A report of what happened in the test before may follow.
+  await expect.poll(() => messages[0]?.type).toBe('ready');
   await laurel.admin.delete('/v1/session', session);
   await expect.poll(() => messages.at(-1)).toMatchObject({ type: 'closing', reason: 'session_ended' });
   socket.close();

@@ -1,5 +1,5 @@
 import type { Redis } from 'ioredis';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { createRedis, redisReady } from '../../src/redis/client.ts';
 import { readJoined } from '../../src/redis/joined-reads.ts';
 import { Bill, currentBill, Lane, noCost, TenantLanes } from '../../src/pacing/turns.ts';
@@ -38,6 +38,9 @@ test('reads of the same turn share a command, up to 64 of them', async () => {
 test('each request pays for its own value, and goes on in a turn of its own', async () => {
   await redis.mset({ '{a}small': 'x'.repeat(1_000), '{a}large': 'x'.repeat(50_000) });
   const before = await mgets();
+  // The requests' turns follow each other at once, also if the process stands still during one.
+  const now = vi.spyOn(performance, 'now').mockReturnValue(performance.now());
+  onTestFinished(() => now.mockRestore());
   const lane = new Lane(new TenantLanes(), { isOfUser: true, most: () => Infinity });
   const requests = ['{a}small', '{a}large', '{a}none'].map((key) => {
     const cost = noCost();

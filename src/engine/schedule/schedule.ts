@@ -36,6 +36,9 @@ const PATIENCE_MS = 60_000;
  */
 const LANES = 4;
 
+/** A kind whose work is set aside at least in part, and how operators see that. */
+type Blocked = [name: string, by: string];
+
 /** Does the work of all kinds in the order of its times. What fails is set aside; the others go on. */
 export class Schedule {
   private readonly options: ScheduleOptions;
@@ -47,6 +50,8 @@ export class Schedule {
   /** All kinds' last answers, and when they were complete (`performance.now()`). */
   private answers: readonly Answer[] = [];
   private answeredMs = -Infinity;
+  /** The kinds that could not say then what is due. */
+  private unanswered: string[] = [];
 
   constructor(options: ScheduleOptions) {
     this.options = options;
@@ -63,21 +68,25 @@ export class Schedule {
       // Up to the settled time, work that sees its own results continues, even across passes, without waiting for its own
       // writes, and upkeep is followed by any work. All other work waits first.
       let first = this.last === null ? null : await this.further(this.last, ending);
+      let aside: Blocked[] = [];
       if (first === null) {
         if (!(await this.options.settled(ending))) {
           return ending.aborted ? { state: 'more' } : { state: 'held up', by: 'accepted events are not stored yet' };
         }
         this.settledMs = upToMs;
+        aside = this.blocked();
         first = await this.first(upToMs, ending);
       }
       if (first === null) {
         // The next pass has nothing to continue with.
         this.last = null;
-        const blocked = this.kinds.map((kind) => kind.blocked).filter((by) => by !== null);
         if (ending.aborted) return { state: 'more' };
-        return blocked.length === 0
+        // What was set aside when work was looked for was left out, even if it could be tried again by now.
+        const unanswered = this.unanswered.map((name): Blocked => [name, name]);
+        const blocked = new Map([...this.blocked(), ...unanswered, ...aside]);
+        return blocked.size === 0
           ? { state: 'done' }
-          : { state: 'held up', by: `${blocked.join(', ')} cannot be done` };
+          : { state: 'held up', by: `${[...blocked.values()].join(', ')} cannot be done` };
       }
       const { kind, dueMs, beforeMs } = first;
       // Time may have advanced since the wait. Only work that continues goes by the new time.
@@ -111,6 +120,10 @@ export class Schedule {
     for (const kind of this.kinds) kind.forget();
   }
 
+  private blocked(): Blocked[] {
+    return this.kinds.flatMap((kind): Blocked[] => (kind.blocked === null ? [] : [[kind.work.name, kind.blocked]]));
+  }
+
   /**
    * What may follow a kind without another wait, up to the settled time: its own next work if it sees its results, any
    * work after upkeep. `null` if there is none, or another kind comes first.
@@ -133,6 +146,7 @@ export class Schedule {
 
   /** The first due work of all kinds. */
   private async first(upToMs: number, ending: AbortSignal): Promise<Due | null> {
+    this.unanswered = [];
     this.answers = await this.ask(this.kinds, upToMs, ending);
     // Not the time of the question: where answers take long, they would be asked for again after each piece of work.
     this.answeredMs = performance.now();
@@ -146,6 +160,7 @@ export class Schedule {
     await fewAtOnce(running.toSorted(sharingFirst), async (kind) => {
       const answer = await kind.due(upToMs, ending);
       if (typeof answer === 'number') dueMs.set(kind, answer);
+      if (answer === undefined) this.unanswered.push(kind.work.name);
     });
     return running.filter((kind) => dueMs.has(kind)).map((kind) => ({ kind, dueMs: dueMs.get(kind)! }));
   }

@@ -1,5 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { expect, test } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { createLateTurns } from '../../../src/engine/corrections/late-turns.ts';
 
 /** Work that ends on demand. */
@@ -44,6 +43,9 @@ test('a tenant has a maximum number at a time, over all its users; another tenan
 });
 
 test('refuses at once those whose turn comes too late, without running them', async () => {
+  let nowMs = 0;
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => nowMs);
+  onTestFinished(() => clock.mockRestore());
   const turns = createLateTurns(500);
   const first = held();
   const done: number[] = [];
@@ -52,7 +54,7 @@ test('refuses at once those whose turn comes too late, without running them', as
   const late = [4, 5].map((no) => turns.run(0, 'ada', async () => void done.push(no)));
   await Promise.all(waiting);
   const outcomes = Promise.allSettled(late);
-  await sleep(700);
+  nowMs += 501;
   first.end();
   await blocking;
   expect(await outcomes).toMatchObject([4, 5].map(() => ({ status: 'rejected', reason: { status: 503 } })));

@@ -45,8 +45,6 @@ async function rewardWith(step: RewardStep, from: string, into: string): Promise
   expect(failures).toEqual(['killed']);
   await merge(from, into);
   await boards.store();
-  // A failed leaderboard is set aside for a moment.
-  await sleep(300);
   expect(await rewardRanks(boards)).toEqual([]);
   const { rows } = await boards.laurel.pool.query('SELECT FROM run_rewards WHERE NOT is_done');
   expect(rows).toEqual([]);

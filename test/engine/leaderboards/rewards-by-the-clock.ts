@@ -16,20 +16,25 @@ export async function rewardRanks(
   const { redis, pool } = boards.laurel;
   const catalogs = new Catalogs(pool);
   const failures: unknown[] = [];
+  // What failed is tried again after a moment, which a worker that died does not do.
+  const died = new AbortController();
   const work = new BoardsDue({
     redis,
     pool,
     catalogs,
     onWritten: () => undefined,
-    onFailed: ({ error }) => void failures.push((error as Error).message),
+    onFailed: ({ error }) => {
+      failures.push((error as Error).message);
+      died.abort();
+    },
     ...(onRewardStep && { onRewardStep }),
   });
   try {
-    for (;;) {
+    while (!died.signal.aborted) {
       const nowMs = boards.clock.now();
       const dueMs = await work.due(nowMs);
       if (dueMs === null) break;
-      await work.perform(dueMs, new AbortController().signal, nowMs + 1, nowMs);
+      await work.perform(dueMs, died.signal, nowMs + 1, nowMs);
     }
   } finally {
     catalogs.close();

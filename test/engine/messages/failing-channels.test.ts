@@ -95,8 +95,10 @@ test('channels whose attempts fail need attention after five minutes, until one 
   // A channel that is disabled sends nothing, so nobody needs to look.
   await laurel.admin.put('/v1/messages/push-channels/expo', { enabled: false });
   expect(await attention()).toMatchObject([{ channel: 'email' }]);
-  await laurel.admin.put('/v1/messages/push-channels/expo', { enabled: true });
   expect((await states())['expo']).toEqual({ failures: 0, failing_reason: null });
+  // Once it is enabled it may fail again at once, which counts from now on.
+  await laurel.admin.put('/v1/messages/push-channels/expo', { enabled: true });
+  expect(await attention()).toMatchObject([{ channel: 'email' }]);
 
   isRefusing = false;
   await due('g');

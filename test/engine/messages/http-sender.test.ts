@@ -220,8 +220,9 @@ test('a connection that the provider closed while it was idle is replaced', asyn
   for (let at = 0; at < 3; at += 1) {
     expect(await sender.send(EMAIL)).toMatchObject({ outcome: 'sent' });
     await closed;
-    // The sender reads the end meanwhile.
+    // The sender reads the end meanwhile, at the latest after the timer, before the immediate.
     await new Promise((passed) => void setTimeout(passed, 100));
+    await new Promise((passed) => void setImmediate(passed));
   }
   expect(received).toHaveLength(3);
 });

@@ -1,5 +1,4 @@
-import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { CaughtUp } from '../../../src/engine/persist/caught-up-reads.ts';
 import { readCursor } from '../../../src/postgres/shards.ts';
 import { lastPosition } from '../../../src/redis/outbox.ts';
@@ -27,13 +26,17 @@ test('a read keeps waiting while earlier answers are getting stored, however slo
   await readCursor(laurel.pool, shard);
   const last = await lastPosition(redis, shard);
   let step = 0;
+  // The time in which a read waits: a second for each read of the cursor, however long it takes.
+  let nowMs = 0;
+  const clock = vi.spyOn(performance, 'now').mockImplementation(() => nowMs);
+  onTestFinished(() => clock.mockRestore());
   const query = laurel.pool.query.bind(laurel.pool) as (...asked: unknown[]) => Promise<unknown>;
   // Each read of the cursor finds it a little further on.
   const pool = new Proxy(laurel.pool, {
     get: (target, name) => {
       if (name !== 'query') return Reflect.get(target, name, target) as unknown;
       return async (...asked: unknown[]): Promise<unknown> => {
-        await sleep(150);
+        nowMs += 1_000;
         step += 1;
         await stored(step < 15 ? `${step}-0` : last);
         return query(...asked);

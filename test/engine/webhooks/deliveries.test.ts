@@ -70,7 +70,7 @@ describe('pending messages', () => {
 
   test('one message about a user is in flight at a time, and up to 16 about others', async () => {
     const underWay = new Map<string, number>();
-    let most = 0;
+    let [most, arrived] = [0, 0];
     const { id } = await webhook((request) => (_request, response) => {
       const user = userOf(request);
       const now = (underWay.get(user) ?? 0) + 1;
@@ -80,8 +80,9 @@ describe('pending messages', () => {
         most,
         [...underWay.values()].reduce((a, b) => a + b),
       );
-      // Until this many arrived, answers take longer than a busy worker needs to send the others.
-      const answersInMs = most < 16 ? 250 : 2;
+      // Until this many are under way, answers take longer and longer, and at last than any worker needs to send the others.
+      arrived += 1;
+      const answersInMs = most < 16 ? 250 + 5 * arrived : 2;
       setTimeout(() => {
         underWay.set(user, 0);
         response.end();
