@@ -81,7 +81,9 @@ describe.skipIf(!hasBrowser)('the reference page', () => {
     expect(await page.evaluate('Object.keys(localStorage)')).toEqual([]);
     for (const language of ['curl', 'TypeScript client', 'TypeScript', 'Python'])
       await page.getByRole('button', { name: language, exact: true }).click();
-    const source = await page.locator('.tab-content.m-markdown code').allTextContents();
+    const snippets = page.locator('.tab-content.m-markdown code');
+    await expect.poll(() => snippets.count()).toBe(4);
+    const source = await snippets.allTextContents();
     await keep(page, 'reference-snippets');
     const { stdout } = await run('bash', ['-euc', source[0]!], {
       env: { ...process.env, LAUREL_KEY: laurel.adminKey },

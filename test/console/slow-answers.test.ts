@@ -1,4 +1,4 @@
-import type { Browser, Page, Route } from 'playwright-core';
+import type { Browser, Locator, Page, Route } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
@@ -20,6 +20,14 @@ async function holdNext(
   });
   return { held };
 }
+
+/** Clicks a button twice before the page is drawn again, as on a phone that is busy. */
+const clickTwice = (button: Locator): Promise<void> =>
+  button.evaluate((element) => {
+    const { click } = element as unknown as { click: () => void };
+    click.call(element);
+    click.call(element);
+  });
 
 /** Lets a held request go on, and waits until the page has drawn what it did with the answer. */
 async function release(page: Page, route: Route): Promise<void> {
@@ -54,16 +62,38 @@ describe.skipIf(!hasBrowser)('answers that come late', () => {
     await page.getByRole('button', { name: 'Send an event' }).click();
     const dialog = page.getByRole('dialog', { name: 'Send an event' });
     const send = dialog.getByRole('button', { name: 'Send', exact: true });
-    // Both clicks are handled before the page is drawn again, as on a phone that is busy.
-    await send.evaluate((button) => {
-      const { click } = button as unknown as { click: () => void };
-      click.call(button);
-      click.call(button);
-    });
+    // It is disabled until the metrics are read.
+    await expect.poll(() => send.isEnabled()).toBe(true);
+    await clickTwice(send);
     await dialog.getByText('"total": 14').waitFor();
     await send.click();
     await dialog.getByText('"total": 15').waitFor();
     expect(sent).toEqual(['POST', 'POST']);
+    await context.close();
+  });
+
+  test('nor does one that starts work on several users, or an import', async () => {
+    const { page, context, at, quiet } = await signedIn();
+    const sent: string[] = [];
+    page.on('request', (request) => {
+      const { pathname } = new URL(request.url());
+      if (/export$|imports$/.test(pathname)) sent.push(pathname);
+    });
+    await at('/users');
+    await page.getByLabel('Select ann').check();
+    await page.getByRole('button', { name: 'Export', exact: true }).click();
+    const confirm = page.getByRole('alertdialog', { name: 'Export?' }).getByRole('button', { name: 'Export' });
+    await confirm.waitFor();
+    await says(page, 'Exported: 1 user.', () => clickTwice(confirm));
+    await quiet();
+    await at('/import');
+    const buffer = Buffer.from(JSON.stringify({ id: 'cem' }));
+    await page.getByLabel('File').setInputFiles({ name: 'users', mimeType: 'application/x-ndjson', buffer });
+    const check = page.getByRole('button', { name: 'Check the file' });
+    await expect.poll(() => check.isEnabled()).toBe(true);
+    await says(page, 'The file is checked. Nothing was changed.', () => clickTwice(check));
+    await quiet();
+    expect(sent).toEqual(['/v1/users/ann/export', '/v1/imports']);
     await context.close();
   });
 
@@ -107,9 +137,60 @@ describe.skipIf(!hasBrowser)('answers that come late', () => {
     await question.getByRole('button', { name: 'Delete', exact: true }).click();
     const later = await again.held;
     await question.waitFor({ state: 'detached' });
-    expect(await laps.count()).toBe(1);
+    // Rows behind a dialog have no role until it is gone.
+    await expect.poll(() => laps.count()).toBe(1);
     await later.continue();
     await laps.waitFor({ state: 'detached' });
+    await context.close();
+  });
+
+  test('an editor that is opened before its list is read again shows what is stored as soon as it is read', async () => {
+    await laurel.admin.post('/v1/metrics', [{ key: 'steps', name: 'Steps' }]);
+    const { page, context, at, quiet } = await signedIn();
+    await at('/metrics');
+    const edit = page.getByRole('button', { name: 'Edit Steps', exact: true });
+    const editor = page.getByRole('dialog', { name: 'Edit the metric' });
+    const name = editor.getByLabel('Name', { exact: true });
+    await edit.click();
+    await name.fill('Paces');
+    await quiet();
+    const list = await holdNext(page, { method: 'GET', path: /\/v1\/metrics\?/ });
+    await editor.getByRole('button', { name: 'Save' }).click();
+    const reading = await list.held;
+    await editor.waitFor({ state: 'detached' });
+    await edit.click();
+    await expect.poll(() => name.inputValue()).toBe('Steps');
+    await reading.continue();
+    await expect.poll(() => name.inputValue()).toBe('Paces');
+    const [{ id }] = (await laurel.admin.get('/v1/metrics')).body.filter(({ key }: { key: string }) => key === 'steps');
+    await laurel.admin.delete(`/v1/metrics?ids=${id}`);
+    await context.close();
+  });
+
+  test('a page to unsubscribe is open until what was saved is read, so that it does not begin with older texts', async () => {
+    const texts = { title: 'Stop', question: 'Really?', button: 'Stop', doneTitle: 'Stopped', done: 'Good bye.' };
+    const unsubscribePages = [{ kind: 'recap', locale: 'de', ...texts }];
+    const { status } = await laurel.admin.put('/v1/configuration', { messages: { unsubscribePages } });
+    expect(status).toBe(200);
+    const { page, context, at, quiet } = await signedIn();
+    await at('/messages');
+    const open = () => page.getByRole('button', { name: 'Recap, German (de)' }).click();
+    const editor = page.getByRole('dialog', { name: 'Recap, German (de)' });
+    const question = editor.getByLabel('Question');
+    await open();
+    await question.fill('Sure?');
+    await quiet();
+    const change = await holdNext(page, { method: 'PUT', path: /\/v1\/configuration$/ });
+    await editor.getByRole('button', { name: 'Save' }).click();
+    const saving = await change.held;
+    const settings = await holdNext(page, { method: 'GET', path: /\/v1\/configuration$/ });
+    await release(page, saving);
+    const reading = await settings.held;
+    expect(await editor.count()).toBe(1);
+    await reading.continue();
+    await editor.waitFor({ state: 'detached' });
+    await open();
+    expect(await question.inputValue()).toBe('Sure?');
     await context.close();
   });
 
