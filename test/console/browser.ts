@@ -13,6 +13,9 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core'), 'ut
 /** How long something may take to appear on a busy machine. */
 const PATIENCE_MS = 120_000;
 
+/** The limit of tests that follow a person through many screens: each of their waits ends after `PATIENCE_MS`. */
+export const LONG_MS = 600_000;
+
 /** A page that has everything makes no request for this long. */
 const QUIET_MS = 120;
 
