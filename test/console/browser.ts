@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import type { Browser, BrowserContext, Page, Request } from 'playwright-core';
+import type { Browser, BrowserContext, Page, Request, Route } from 'playwright-core';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
 import type { TestLaurel } from '../laurel.ts';
 import { atFullSpeed } from '../stack/slow-browser.ts';
@@ -186,6 +186,31 @@ export async function says(page: Page, text: string, act: () => Promise<void>): 
     if (performance.now() > endMs) throw new Error(`The page did not say "${text}".`);
     await page.waitForTimeout(QUIET_MS / 4);
   }
+}
+
+/** Holds the next request of this kind: `held` resolves when it is made. */
+export async function holdNext(
+  page: Page,
+  { method, path }: { method: string; path: RegExp },
+): Promise<{ held: Promise<Route> }> {
+  let hold: (route: Route) => void;
+  const held = new Promise<Route>((resolve) => (hold = resolve));
+  let isHeld = false;
+  await page.route(path, (route) => {
+    if (isHeld || route.request().method() !== method) return route.fallback();
+    isHeld = true;
+    return hold(route);
+  });
+  return { held };
+}
+
+/** Lets a held request go on, and waits until the page has drawn what it did with the answer. */
+export async function release(page: Page, route: Route): Promise<void> {
+  const request = route.request();
+  const ended = page.waitForEvent('requestfinished', (one) => one === request);
+  await route.continue();
+  await ended;
+  await page.evaluate('new Promise((drawn) => setTimeout(() => requestAnimationFrame(() => setTimeout(drawn)), 50))');
 }
 
 /** The rules of axe that depend on colours: the only ones whose result may differ between a light and a dark page. */

@@ -1,25 +1,9 @@
-import type { Browser, Locator, Page, Route } from 'playwright-core';
+import type { Browser, Locator } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
 import { STUDY_APP } from '../study-app.ts';
-import { says, signedInPage } from './browser.ts';
-
-/** Holds the next request of this kind: `held` resolves when it is made. */
-async function holdNext(
-  page: Page,
-  { method, path }: { method: string; path: RegExp },
-): Promise<{ held: Promise<Route> }> {
-  let hold: (route: Route) => void;
-  const held = new Promise<Route>((resolve) => (hold = resolve));
-  let isHeld = false;
-  await page.route(path, (route) => {
-    if (isHeld || route.request().method() !== method) return route.fallback();
-    isHeld = true;
-    return hold(route);
-  });
-  return { held };
-}
+import { holdNext, release, says, signedInPage } from './browser.ts';
 
 /** Clicks a button twice before the page is drawn again, as on a phone that is busy. */
 const clickTwice = (button: Locator): Promise<void> =>
@@ -28,15 +12,6 @@ const clickTwice = (button: Locator): Promise<void> =>
     click.call(element);
     click.call(element);
   });
-
-/** Lets a held request go on, and waits until the page has drawn what it did with the answer. */
-async function release(page: Page, route: Route): Promise<void> {
-  const request = route.request();
-  const ended = page.waitForEvent('requestfinished', (one) => one === request);
-  await route.continue();
-  await ended;
-  await page.evaluate('new Promise((drawn) => setTimeout(() => requestAnimationFrame(() => setTimeout(drawn)), 50))');
-}
 
 describe.skipIf(!hasBrowser)('answers that come late', () => {
   let laurel: TestLaurel;
@@ -141,56 +116,6 @@ describe.skipIf(!hasBrowser)('answers that come late', () => {
     await expect.poll(() => laps.count()).toBe(1);
     await later.continue();
     await laps.waitFor({ state: 'detached' });
-    await context.close();
-  });
-
-  test('an editor that is opened before its list is read again shows what is stored as soon as it is read', async () => {
-    await laurel.admin.post('/v1/metrics', [{ key: 'steps', name: 'Steps' }]);
-    const { page, context, at, quiet } = await signedIn();
-    await at('/metrics');
-    const edit = page.getByRole('button', { name: 'Edit Steps', exact: true });
-    const editor = page.getByRole('dialog', { name: 'Edit the metric' });
-    const name = editor.getByLabel('Name', { exact: true });
-    await edit.click();
-    await name.fill('Paces');
-    await quiet();
-    const list = await holdNext(page, { method: 'GET', path: /\/v1\/metrics\?/ });
-    await editor.getByRole('button', { name: 'Save' }).click();
-    const reading = await list.held;
-    await editor.waitFor({ state: 'detached' });
-    await edit.click();
-    await expect.poll(() => name.inputValue()).toBe('Steps');
-    await reading.continue();
-    await expect.poll(() => name.inputValue()).toBe('Paces');
-    const [{ id }] = (await laurel.admin.get('/v1/metrics')).body.filter(({ key }: { key: string }) => key === 'steps');
-    await laurel.admin.delete(`/v1/metrics?ids=${id}`);
-    await context.close();
-  });
-
-  test('a page to unsubscribe is open until what was saved is read, so that it does not begin with older texts', async () => {
-    const texts = { title: 'Stop', question: 'Really?', button: 'Stop', doneTitle: 'Stopped', done: 'Good bye.' };
-    const unsubscribePages = [{ kind: 'recap', locale: 'de', ...texts }];
-    const { status } = await laurel.admin.put('/v1/configuration', { messages: { unsubscribePages } });
-    expect(status).toBe(200);
-    const { page, context, at, quiet } = await signedIn();
-    await at('/messages');
-    const open = () => page.getByRole('button', { name: 'Recap, German (de)' }).click();
-    const editor = page.getByRole('dialog', { name: 'Recap, German (de)' });
-    const question = editor.getByLabel('Question');
-    await open();
-    await question.fill('Sure?');
-    await quiet();
-    const change = await holdNext(page, { method: 'PUT', path: /\/v1\/configuration$/ });
-    await editor.getByRole('button', { name: 'Save' }).click();
-    const saving = await change.held;
-    const settings = await holdNext(page, { method: 'GET', path: /\/v1\/configuration$/ });
-    await release(page, saving);
-    const reading = await settings.held;
-    expect(await editor.count()).toBe(1);
-    await reading.continue();
-    await editor.waitFor({ state: 'detached' });
-    await open();
-    expect(await question.inputValue()).toBe('Sure?');
     await context.close();
   });
 
