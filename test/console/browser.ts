@@ -1,7 +1,7 @@
 import { mkdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
-import type { Browser, BrowserContext, Page, Request } from 'playwright-core';
+import type { Browser, BrowserContext, Page, Request, Route } from 'playwright-core';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
 import type { TestLaurel } from '../laurel.ts';
 import { atFullSpeed } from '../stack/slow-browser.ts';
@@ -13,8 +13,14 @@ const AXE = readFileSync(createRequire(import.meta.url).resolve('axe-core'), 'ut
 /** How long something may take to appear on a busy machine. */
 const PATIENCE_MS = 120_000;
 
+/** The limit of tests that follow a person through many screens: each of their waits ends after `PATIENCE_MS`. */
+export const LONG_MS = 600_000;
+
 /** A page that has everything makes no request for this long. */
 const QUIET_MS = 120;
+
+/** Lets a page live for this long, and draw what it did. */
+const A_MOMENT = `new Promise((drawn) => setTimeout(() => requestAnimationFrame(() => setTimeout(drawn)), ${QUIET_MS}))`;
 
 export const WIDTHS = { desk: { width: 1280, height: 800 }, phone: { width: 375, height: 812 } } as const;
 
@@ -56,7 +62,8 @@ export async function watchedPage(
   });
   const pending = new Set<Request>();
   const answered = new Set<string>();
-  let lastMs = performance.now();
+  /** How often a request began or ended. */
+  let requests = 0;
   const nameOf = (request: Request): string => `${request.method()} ${request.url()} ${request.postData() ?? ''}`;
   page.on('framenavigated', (frame) => {
     if (frame === page.mainFrame()) answered.clear();
@@ -64,17 +71,22 @@ export async function watchedPage(
   page.on('request', (request) => {
     if (request.resourceType() === 'eventsource' || answered.has(nameOf(request))) return;
     pending.add(request);
-    lastMs = performance.now();
+    requests += 1;
   });
   const ended = (request: Request): void => {
     if (!pending.delete(request)) return;
     answered.add(nameOf(request));
-    lastMs = performance.now();
+    requests += 1;
   };
   page.on('requestfinished', ended);
   page.on('requestfailed', ended);
   const quiet = async (): Promise<void> => {
-    while (pending.size > 0 || performance.now() - lastMs < QUIET_MS) await page.waitForTimeout(QUIET_MS / 4);
+    let before: number;
+    do {
+      before = requests;
+      // By the page's own clock: a page that stands still makes no request either.
+      await page.evaluate(A_MOMENT);
+    } while (pending.size > 0 || requests !== before);
   };
   page.on('pageerror', (error) => errors.push(error.message));
   page.on('console', (message) => {
@@ -145,16 +157,60 @@ export async function tooWide(page: Page): Promise<string[]> {
   }
 }
 
+/** Notes within a page whether an element begins to show a text, also if nobody looks before it is gone. */
+const LISTEN = `(text) => {
+  const isSaying = (element) =>
+    element.children.length === 0 &&
+    element.textContent.replaceAll(/\\s+/g, ' ').includes(text) &&
+    element.getClientRects().length > 0;
+  const saying = () => [...document.body.querySelectorAll('*')].filter(isSaying);
+  const earlier = new WeakSet(saying());
+  globalThis.hasSaid = false;
+  globalThis.listener?.disconnect();
+  globalThis.listener = new MutationObserver((_, listener) => {
+    globalThis.hasSaid ||= saying().some((element) => !earlier.has(element));
+    if (globalThis.hasSaid) listener.disconnect();
+  });
+  globalThis.listener.observe(document.body, { subtree: true, childList: true, characterData: true, attributes: true });
+}`;
+
 /**
  * Acts, and waits until the page says something about it, which it does for a few seconds only. The page may still say the same about
  * an earlier act.
  */
 export async function says(page: Page, text: string, act: () => Promise<void>): Promise<void> {
-  const saying = page.getByText(text);
-  await saying.evaluateAll((all) => {
-    for (const element of all as unknown as { dataset: Record<string, string> }[]) element.dataset['earlier'] = '';
+  await page.evaluate(`(${LISTEN})(${JSON.stringify(text)})`);
+  await act();
+  const endMs = performance.now() + PATIENCE_MS;
+  while (!(await page.evaluate<boolean>('globalThis.hasSaid'))) {
+    if (performance.now() > endMs) throw new Error(`The page did not say "${text}".`);
+    await page.waitForTimeout(QUIET_MS / 4);
+  }
+}
+
+/** Holds the next request of this kind: `held` resolves when it is made. */
+export async function holdNext(
+  page: Page,
+  { method, path }: { method: string; path: RegExp },
+): Promise<{ held: Promise<Route> }> {
+  let hold: (route: Route) => void;
+  const held = new Promise<Route>((resolve) => (hold = resolve));
+  let isHeld = false;
+  await page.route(path, (route) => {
+    if (isHeld || route.request().method() !== method) return route.fallback();
+    isHeld = true;
+    return hold(route);
   });
-  await Promise.all([saying.and(page.locator(':not([data-earlier])')).first().waitFor(), act()]);
+  return { held };
+}
+
+/** Lets a held request go on, and waits until the page has drawn what it did with the answer. */
+export async function release(page: Page, route: Route): Promise<void> {
+  const request = route.request();
+  const ended = page.waitForEvent('requestfinished', (one) => one === request);
+  await route.continue();
+  await ended;
+  await page.evaluate('new Promise((drawn) => setTimeout(() => requestAnimationFrame(() => setTimeout(drawn)), 50))');
 }
 
 /** The rules of axe that depend on colours: the only ones whose result may differ between a light and a dark page. */

@@ -6,9 +6,9 @@ import { FORMS } from '../../src/domain/fields/form.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
-import { keep, says, signedInPage, tooWide, violations, WIDTHS } from './browser.ts';
+import { keep, LONG_MS, says, signedInPage, tooWide, violations, WIDTHS } from './browser.ts';
 
-describe.skipIf(!hasBrowser)('the forms of the console', () => {
+describe.skipIf(!hasBrowser)('the forms of the console', { timeout: LONG_MS }, () => {
   let laurel: TestLaurel;
   let browser: Browser;
   let points: string;

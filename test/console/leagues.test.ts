@@ -59,12 +59,17 @@ describe.skipIf(!hasBrowser)('the leagues of the console', () => {
     await page.getByLabel('Cohort of').first().fill('user-5');
     const cohort = page.getByRole('region', { name: 'Cohort of user-5' });
     await cohort.getByText('Eve of a rather long family name').waitFor();
-    const places = await cohort.getByRole('row').allInnerTexts();
-    const groups = places.filter((place) => /^Moves|^Stays/.test(place));
-    // Nobody falls from the lowest tier.
-    expect(groups).toEqual(['Moves up', 'Stays']);
-    expect(places.findIndex((place) => place.includes('Person 9'))).toBeLessThan(places.indexOf('Stays'));
-    expect(places.findIndex((place) => place.includes('Person 8'))).toBeGreaterThan(places.indexOf('Stays'));
+    /** The headings of the groups, and what stands before and after those who stay. */
+    const groups = async () => {
+      const places = await cohort.getByRole('row').allInnerTexts();
+      return {
+        // Nobody falls from the lowest tier.
+        headings: places.filter((place) => /^Moves|^Stays/.test(place)),
+        isNinthAbove: places.findIndex((place) => place.includes('Person 9')) < places.indexOf('Stays'),
+        isEighthBelow: places.findIndex((place) => place.includes('Person 8')) > places.indexOf('Stays'),
+      };
+    };
+    await expect.poll(groups).toEqual({ headings: ['Moves up', 'Stays'], isNinthAbove: true, isEighthBelow: true });
     for (const [width, size] of Object.entries({ desk: WIDTHS.desk, phone: { width: 390, height: 844 } })) {
       await page.setViewportSize(size);
       await keep(page, `${width}-leagues`);

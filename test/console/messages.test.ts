@@ -4,13 +4,13 @@ import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { answer, smtpServer } from '../engine/messages/smtp-server.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
-import { keep, says, signedInPage, tooWide, violations, WIDTHS } from './browser.ts';
+import { keep, LONG_MS, says, signedInPage, tooWide, violations, WIDTHS } from './browser.ts';
 
 /** Between 17:00 and 21:00, e-mails about achievements are due at once. */
 const EVENING = '2030-03-01T18:00:00.000Z';
 const SIZES = { desk: WIDTHS.desk, phone: { width: 390, height: 844 } } as const;
 
-describe.skipIf(!hasBrowser)('the messages of the console', () => {
+describe.skipIf(!hasBrowser)('the messages of the console', { timeout: LONG_MS }, () => {
   let laurel: TestLaurel;
   let smtp: Awaited<ReturnType<typeof smtpServer>>;
   let browser: Browser;

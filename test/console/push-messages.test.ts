@@ -8,12 +8,12 @@ import { ecKey } from '../engine/messages/push/push-bed.ts';
 import { expoServer, GONE, OK } from '../engine/messages/push/expo-server.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
-import { keep, says, signedInPage, tooWide, violations, WIDTHS } from './browser.ts';
+import { keep, LONG_MS, says, signedInPage, tooWide, violations, WIDTHS } from './browser.ts';
 
 const SIZES = { desk: WIDTHS.desk, phone: { width: 390, height: 844 } } as const;
 const OURS = 'ExponentPushToken[ours]';
 
-describe.skipIf(!hasBrowser)('push notifications and providers in the console', () => {
+describe.skipIf(!hasBrowser)('push notifications and providers in the console', { timeout: LONG_MS }, () => {
   let laurel: TestLaurel;
   let expo: Awaited<ReturnType<typeof expoServer>>;
   let provider: ReturnType<typeof createServer>;

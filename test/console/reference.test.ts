@@ -81,7 +81,11 @@ describe.skipIf(!hasBrowser)('the reference page', () => {
     expect(await page.evaluate('Object.keys(localStorage)')).toEqual([]);
     for (const language of ['curl', 'TypeScript client', 'TypeScript', 'Python'])
       await page.getByRole('button', { name: language, exact: true }).click();
-    const source = await page.locator('.tab-content.m-markdown code').allTextContents();
+    const snippets = page.locator('.tab-content.m-markdown code');
+    let source: string[] = [];
+    await expect
+      .poll(async () => (source = await snippets.allTextContents())[3])
+      .toContain(`"${laurel.appUrl}/v1/leaderboards"`);
     await keep(page, 'reference-snippets');
     const { stdout } = await run('bash', ['-euc', source[0]!], {
       env: { ...process.env, LAUREL_KEY: laurel.adminKey },
@@ -89,7 +93,6 @@ describe.skipIf(!hasBrowser)('the reference page', () => {
     expect(JSON.parse(stdout)).toEqual([]);
     expect(source[1]).toContain('await laurel.leaderboards()');
     expect(source[2]).toContain(`fetch('${laurel.appUrl}/v1/leaderboards'`);
-    expect(source[3]).toContain(`"${laurel.appUrl}/v1/leaderboards"`);
     const other = await context.newPage();
     await other.goto(`${laurel.appUrl}/reference#auth`);
     await other.getByText('No API key applied').waitFor();

@@ -1,34 +1,17 @@
-import type { Browser, Page, Route } from 'playwright-core';
+import type { Browser, Locator } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
 import { STUDY_APP } from '../study-app.ts';
-import { says, signedInPage } from './browser.ts';
+import { holdNext, release, says, signedInPage } from './browser.ts';
 
-/** Holds the next request of this kind: `held` resolves when it is made. */
-async function holdNext(
-  page: Page,
-  { method, path }: { method: string; path: RegExp },
-): Promise<{ held: Promise<Route> }> {
-  let hold: (route: Route) => void;
-  const held = new Promise<Route>((resolve) => (hold = resolve));
-  let isHeld = false;
-  await page.route(path, (route) => {
-    if (isHeld || route.request().method() !== method) return route.fallback();
-    isHeld = true;
-    return hold(route);
+/** Clicks a button twice before the page is drawn again, as on a phone that is busy. */
+const clickTwice = (button: Locator): Promise<void> =>
+  button.evaluate((element) => {
+    const { click } = element as unknown as { click: () => void };
+    click.call(element);
+    click.call(element);
   });
-  return { held };
-}
-
-/** Lets a held request go on, and waits until the page has drawn what it did with the answer. */
-async function release(page: Page, route: Route): Promise<void> {
-  const request = route.request();
-  const ended = page.waitForEvent('requestfinished', (one) => one === request);
-  await route.continue();
-  await ended;
-  await page.evaluate('new Promise((drawn) => setTimeout(() => requestAnimationFrame(() => setTimeout(drawn)), 50))');
-}
 
 describe.skipIf(!hasBrowser)('answers that come late', () => {
   let laurel: TestLaurel;
@@ -54,16 +37,38 @@ describe.skipIf(!hasBrowser)('answers that come late', () => {
     await page.getByRole('button', { name: 'Send an event' }).click();
     const dialog = page.getByRole('dialog', { name: 'Send an event' });
     const send = dialog.getByRole('button', { name: 'Send', exact: true });
-    // Both clicks are handled before the page is drawn again, as on a phone that is busy.
-    await send.evaluate((button) => {
-      const { click } = button as unknown as { click: () => void };
-      click.call(button);
-      click.call(button);
-    });
+    // It is disabled until the metrics are read.
+    await expect.poll(() => send.isEnabled()).toBe(true);
+    await clickTwice(send);
     await dialog.getByText('"total": 14').waitFor();
     await send.click();
     await dialog.getByText('"total": 15').waitFor();
     expect(sent).toEqual(['POST', 'POST']);
+    await context.close();
+  });
+
+  test('nor does one that starts work on several users, or an import', async () => {
+    const { page, context, at, quiet } = await signedIn();
+    const sent: string[] = [];
+    page.on('request', (request) => {
+      const { pathname } = new URL(request.url());
+      if (/export$|imports$/.test(pathname)) sent.push(pathname);
+    });
+    await at('/users');
+    await page.getByLabel('Select ann').check();
+    await page.getByRole('button', { name: 'Export', exact: true }).click();
+    const confirm = page.getByRole('alertdialog', { name: 'Export?' }).getByRole('button', { name: 'Export' });
+    await confirm.waitFor();
+    await says(page, 'Exported: 1 user.', () => clickTwice(confirm));
+    await quiet();
+    await at('/import');
+    const buffer = Buffer.from(JSON.stringify({ id: 'cem' }));
+    await page.getByLabel('File').setInputFiles({ name: 'users', mimeType: 'application/x-ndjson', buffer });
+    const check = page.getByRole('button', { name: 'Check the file' });
+    await expect.poll(() => check.isEnabled()).toBe(true);
+    await says(page, 'The file is checked. Nothing was changed.', () => clickTwice(check));
+    await quiet();
+    expect(sent).toEqual(['/v1/users/ann/export', '/v1/imports']);
     await context.close();
   });
 
@@ -107,7 +112,8 @@ describe.skipIf(!hasBrowser)('answers that come late', () => {
     await question.getByRole('button', { name: 'Delete', exact: true }).click();
     const later = await again.held;
     await question.waitFor({ state: 'detached' });
-    expect(await laps.count()).toBe(1);
+    // Rows behind a dialog have no role until it is gone.
+    await expect.poll(() => laps.count()).toBe(1);
     await later.continue();
     await laps.waitFor({ state: 'detached' });
     await context.close();

@@ -99,7 +99,9 @@ describe.skipIf(!hasBrowser)('statements of the console', () => {
     await page.keyboard.press('Escape');
     await keep(page, `${name}-rules-points`);
     const rule = page.getByRole('cell', { name: /^(?:Awarded for )?every 5 Flashcards flipped if the event’s Deck/ });
-    expect(await rule.evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth), 'cut off').toBe(0);
+    await expect
+      .poll(() => rule.evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth), { message: 'cut off' })
+      .toBe(0);
     await at('/leaderboards');
     await page.getByText('active').first().waitFor();
     await keep(page, `${name}-rules-leaderboards`);
@@ -177,6 +179,8 @@ describe.skipIf(!hasBrowser)('statements of the console', () => {
     expect(await editor.getByText(/metricId/).count()).toBe(0);
     expect(await editor.getByRole('alert').count()).toBe(0);
     // The first field has the focus, and is left here.
+    const name = editor.getByLabel('Name', { exact: true });
+    await expect.poll(() => name.evaluate((element) => element.matches(':focus'))).toBe(true);
     await editor.getByLabel('Total that completes it').focus();
     await editor.getByText('Enter a value.').waitFor();
     await expect.poll(() => editor.getByRole('alert').count()).toBe(1);

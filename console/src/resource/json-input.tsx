@@ -12,12 +12,16 @@ function parsed(text: string): unknown {
   }
 }
 
+const textOf = (value: unknown): string => (isEmpty(value) ? '' : JSON.stringify(value, null, 2));
+
 /** A value as JSON. */
 export function JsonInput({ label, hint, value, onChange, problem }: InputOf<unknown>) {
-  const [text, setText] = useState(isEmpty(value) ? '' : JSON.stringify(value, null, 2));
-  const change = (typed: string): void => {
-    setText(typed);
-    onChange(parsed(typed));
+  const [typed, setTyped] = useState(() => textOf(value));
+  // What is stored may be read again while nothing is typed.
+  const text = textOf(parsed(typed)) === textOf(value) ? typed : textOf(value);
+  const change = (next: string): void => {
+    setTyped(next);
+    onChange(parsed(next));
   };
   const isOpen = typeof value === 'string' && value !== '';
   return (

@@ -19,16 +19,22 @@ const NUMBERS = [
   { name: 'demoted', label: 'Of a group, move down' },
 ] as const;
 
+const linesOf = (text: string): string[] => text.split('\n').flatMap((line) => line.trim() || []);
+const textOf = ({ tiers }: Leagues): string => tiers.map(({ name }) => name).join('\n');
+
 /** Lines with a name are tiers. They keep their badges: those of the same name, or if the number of tiers stays, of the same place. */
 function tiersOf(text: string, before: Leagues['tiers']): Leagues['tiers'] {
-  const names = text.split('\n').flatMap((line) => line.trim() || []);
+  const names = linesOf(text);
   const isSame = names.length === before.length;
   return names.map((name, at) => ({ ...(isSame ? before[at] : before.find((tier) => tier.name === name)), name }));
 }
 
 /** The leagues of a leaderboard; off: `null`. */
 export function LeagueInputs({ label, hint, value, onChange, problem }: InputOf<Leagues | null>) {
-  const [tiers, setTiers] = useState(() => (value ?? FIRST).tiers.map(({ name }) => name).join('\n'));
+  const [typed, setTyped] = useState(() => textOf(value ?? FIRST));
+  // What is stored may be read again while nothing is typed.
+  const isTyped = value === null || textOf(value) === linesOf(typed).join('\n');
+  const tiers = isTyped ? typed : textOf(value);
   const change = (changes: Partial<Leagues>): void => onChange({ ...(value ?? FIRST), ...changes });
   return (
     <fieldset className="flex min-w-0 flex-col gap-2">
@@ -48,7 +54,7 @@ export function LeagueInputs({ label, hint, value, onChange, problem }: InputOf<
               rows={Math.min(12, Math.max(3, tiers.split('\n').length))}
               value={tiers}
               onChange={({ target }) => {
-                setTiers(target.value);
+                setTyped(target.value);
                 change({ tiers: tiersOf(target.value, value.tiers) });
               }}
             />

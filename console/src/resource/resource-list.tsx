@@ -148,7 +148,9 @@ function useEdited<Item extends { id: string }>(noun: string, query: ResourceLis
     setChosen(next);
     if (linked !== undefined) void navigate({ to: '.', hash: '', replace: true });
   };
-  return { edited: chosen ?? (mayChange ? (linked ?? null) : null), setEdited };
+  // An editor may be opened before the list is read again: it follows what is stored.
+  const present = chosen === null || chosen === 'new' ? chosen : (listed?.find(({ id }) => id === chosen.id) ?? chosen);
+  return { edited: present ?? (mayChange ? (linked ?? null) : null), setEdited };
 }
 
 interface ItemsProps<Item> {

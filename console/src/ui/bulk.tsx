@@ -1,5 +1,5 @@
 import { useQueryClient } from '@tanstack/react-query';
-import { useState, type ReactNode } from 'react';
+import { useRef, useState, type ReactNode } from 'react';
 import { useMayChange } from '../api/session.ts';
 import { Button } from './button.tsx';
 import { Confirm } from './dialogs.tsx';
@@ -95,10 +95,14 @@ export function BulkBar<T>({
   const [done, setDone] = useState<number | null>(null);
   const [failures, setFailures] = useState<readonly string[]>([]);
   const [reading, setReading] = useState(false);
+  // A second click may come before the button is drawn as disabled.
+  const isRunning = useRef(false);
   const { rows } = selection;
   const shown = actions.filter(({ reads }) => mayChange || reads === true);
   if (shown.length === 0) return null;
   const run = async ({ size, run: runSome, done: doneText, onDone }: BulkAction<T>): Promise<void> => {
+    if (isRunning.current) return;
+    isRunning.current = true;
     const failed: string[] = [];
     setDone(0);
     try {
@@ -113,6 +117,7 @@ export function BulkBar<T>({
     } catch (error) {
       failed.push((error as Error).message);
     }
+    isRunning.current = false;
     setFailures(failed);
     setDone(null);
     setAsked(null);

@@ -1,3 +1,4 @@
+import { useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
 // oxlint-disable-next-line no-restricted-imports -- the form of a locale, as the API checks it
 import { LOCALE_PATTERN } from '../../../../src/domain/notifications/message-variables.ts';
@@ -10,7 +11,7 @@ import { Button } from '../../ui/button.tsx';
 import { ConfirmedButton } from '../../ui/confirmed.tsx';
 import { Sheet } from '../../ui/dialogs.tsx';
 import { Panel } from '../../ui/parts.tsx';
-import { applySettings, localeText, readSettings, sameLocale, type Settings } from './queries.ts';
+import { applySettings, localeText, readSettings, sameLocale, settingsQuery, type Settings } from './queries.ts';
 import { KIND_NAMES, KINDS } from './words.ts';
 
 type Page = Settings['unsubscribePages'][number];
@@ -73,6 +74,12 @@ async function saveValues(before: Page | null, sent: Values): Promise<void> {
 /** The pages that the links of e-mails lead to. Without one, Laurel has texts in many languages. */
 export function UnsubscribePages({ settings: { unsubscribePages: pages } }: { settings: Settings }) {
   const mayChange = useMayChange();
+  const queries = useQueryClient();
+  /** Saves, and reads what is stored: an editor that is opened next must not begin with an older page. */
+  const saved = async (save: Promise<void>): Promise<void> => {
+    await save;
+    await queries.refetchQueries({ queryKey: settingsQuery.queryKey });
+  };
   const [opened, setOpened] = useState<Page | 'new' | null>(null);
   const page = opened === 'new' ? null : opened;
   const close = (): void => setOpened(null);
@@ -107,20 +114,20 @@ export function UnsubscribePages({ settings: { unsubscribePages: pages } }: { se
         <FieldsForm
           fields={page === null ? [...PLACE, ...TEXTS] : TEXTS}
           item={page}
-          save={(sent) => saveValues(page, sent)}
+          save={(sent) => saved(saveValues(page, sent))}
           done="Saved."
           onSaved={close}
         />
-        {page !== null && <Removal of={page} onRemoved={close} />}
+        {page !== null && <Removal remove={() => saved(savePage(page, null))} onRemoved={close} />}
       </Sheet>
     </Panel>
   );
 }
 
-function Removal({ of: page, onRemoved }: { of: Page; onRemoved: () => void }) {
+function Removal({ remove, onRemoved }: { remove: () => Promise<void>; onRemoved: () => void }) {
   const change = useChange({
     run: async () => {
-      await savePage(page, null);
+      await remove();
       onRemoved();
     },
     done: 'The page is removed.',

@@ -21,15 +21,13 @@ export const MetricsSheet = ({
   </Sheet>
 );
 
-const pickedOf = (metrics: readonly Metric[]): ReadonlySet<string> =>
-  new Set(metrics.filter(({ onOverview }) => onOverview === true).map(({ id }) => id));
-
+/** What a person changed stays; the rest shows what is stored, also if it is read again. */
 function Choice({ metrics, onSaved }: { metrics: readonly Metric[]; onSaved: () => void }) {
-  const [picked, setPicked] = useState(() => pickedOf(metrics));
-  const before = pickedOf(metrics);
+  const [edits, setEdits] = useState<ReadonlyMap<string, boolean>>(new Map());
+  const isPicked = ({ id, onOverview }: Metric): boolean => edits.get(id) ?? onOverview === true;
   const changed = metrics
-    .filter(({ id }) => picked.has(id) !== before.has(id))
-    .map(({ id }) => ({ id, onOverview: picked.has(id) }));
+    .filter((metric) => isPicked(metric) !== (metric.onOverview === true))
+    .map((metric) => ({ id: metric.id, onOverview: isPicked(metric) }));
   const save = useChange({
     run: async () => {
       await one(admin.PATCH('/v1/metrics', { body: changed }));
@@ -38,12 +36,6 @@ function Choice({ metrics, onSaved }: { metrics: readonly Metric[]; onSaved: () 
     done: 'Saved for everyone.',
     quiet: true,
   });
-  const pick = (id: string, isPicked: boolean): void => {
-    const next = new Set(picked);
-    if (isPicked) next.add(id);
-    else next.delete(id);
-    setPicked(next);
-  };
   return (
     <Form
       change={{ ...save, curl: () => save.curl() }}
@@ -56,10 +48,14 @@ function Choice({ metrics, onSaved }: { metrics: readonly Metric[]; onSaved: () 
         Everyone who manages this tenant sees these metrics. If none is chosen, the Overview shows the first three.
       </p>
       <div className="flex flex-col">
-        {metrics.map(({ id, name }) => (
-          <label key={id} className="flex items-center gap-2 py-0.5">
-            <input type="checkbox" checked={picked.has(id)} onChange={({ target }) => pick(id, target.checked)} />
-            {name}
+        {metrics.map((metric) => (
+          <label key={metric.id} className="flex items-center gap-2 py-0.5">
+            <input
+              type="checkbox"
+              checked={isPicked(metric)}
+              onChange={({ target }) => setEdits(new Map([...edits, [metric.id, target.checked]]))}
+            />
+            {metric.name}
           </label>
         ))}
       </div>

@@ -15,17 +15,22 @@ export const EditUser = ({ user, open, onClose }: { user: User; open: boolean; o
   </Sheet>
 );
 
+const fieldsOf = ({ name, email, tz }: User) => ({ name: name ?? '', email: email ?? '', tz: tz ?? '' });
+
+/** What a person changed is sent and stays; the other fields show what is stored, also if it is read again. */
 function UserForm({ user, onClose }: { user: User; onClose: () => void }) {
   const attributes = useQuery(attributesQuery).data?.filter(({ type }) => type === 'user') ?? [];
-  const [initial] = useState({ name: user.name ?? '', email: user.email ?? '', tz: user.tz ?? '' });
-  const [values, setValues] = useState(initial);
-  const [own, setOwn] = useState<Record<string, string>>(user.attributes);
+  const [edits, setEdits] = useState<Partial<ReturnType<typeof fieldsOf>>>({});
+  const [ownEdits, setOwnEdits] = useState<Record<string, string>>({});
+  const stored = fieldsOf(user);
+  const values = { ...stored, ...edits };
+  const own: Record<string, string> = { ...user.attributes, ...ownEdits };
   const save = useChange({
     run: () =>
       answer(
         application.PATCH('/v1/users/{id}', {
           params: { path: { id: user.id } },
-          body: { ...values, ...(Object.keys(own).length > 0 && { attributes: own }) },
+          body: { ...edits, ...(Object.keys(ownEdits).length > 0 && { attributes: ownEdits }) },
         }),
       ),
     done: 'Saved.',
@@ -33,14 +38,14 @@ function UserForm({ user, onClose }: { user: User; onClose: () => void }) {
   });
   const text = (name: keyof typeof values, label: string, hint?: string) => (
     <Labelled label={label} hint={hint}>
-      <TextInput value={values[name]} onChange={({ target }) => setValues({ ...values, [name]: target.value })} />
+      <TextInput value={values[name]} onChange={({ target }) => setEdits({ ...edits, [name]: target.value })} />
     </Labelled>
   );
   return (
     <Form
       change={save}
       submit="Save"
-      isDirty={JSON.stringify([values, own]) !== JSON.stringify([initial, user.attributes])}
+      isDirty={JSON.stringify([values, own]) !== JSON.stringify([stored, user.attributes])}
       onSubmit={() => save.mutate(undefined, { onSuccess: onClose })}
     >
       {text('name', 'Name')}
@@ -51,7 +56,7 @@ function UserForm({ user, onClose }: { user: User; onClose: () => void }) {
           <AttributeValueInput
             attributeId={id}
             value={own[key] ?? ''}
-            onChange={({ target }) => setOwn({ ...own, [key]: target.value })}
+            onChange={({ target }) => setOwnEdits({ ...ownEdits, [key]: target.value })}
           />
         </Labelled>
       ))}

@@ -64,32 +64,33 @@ interface Subscriptions {
   notifications: Notifications;
 }
 
+/** What a person changed stays; the rest shows what is stored, also if it is read again. */
 function Choice({ id, before, onSaved }: { id: string; before: Subscriptions; onSaved: () => void }) {
-  const [initial] = useState(before);
-  const [{ subscribed, notifications }, setChoice] = useState(before);
+  const [isSubscribed, setSubscribed] = useState<boolean | null>(null);
+  /** By kind and medium. */
+  const [picked, setPicked] = useState<ReadonlyMap<string, boolean>>(new Map());
+  const subscribed = isSubscribed ?? before.subscribed;
+  const isPicked = (kind: Kind, medium: Medium): boolean =>
+    picked.get(`${kind} ${medium}`) ?? includes(before.notifications, kind, medium);
   const changed = KIND_NAMES.filter((kind) =>
-    MEDIA.some(([medium]) => includes(notifications, kind, medium) !== includes(initial.notifications, kind, medium)),
+    MEDIA.some(([medium]) => isPicked(kind, medium) !== includes(before.notifications, kind, medium)),
   );
   const params = { path: { id } };
   const save = useChange({
     run: async () => {
       if (changed.length > 0) {
-        const sent = Object.fromEntries(changed.map((kind) => [kind, notifications[kind] ?? []]));
-        await answer(application.PATCH('/v1/users/{id}/preferences', { params, body: { notifications: sent } }));
+        const notifications = Object.fromEntries(
+          changed.map((kind) => [kind, MEDIA.flatMap(([medium]) => (isPicked(kind, medium) ? [medium] : []))]),
+        );
+        await answer(application.PATCH('/v1/users/{id}/preferences', { params, body: { notifications } }));
       }
-      if (subscribed !== initial.subscribed)
+      if (subscribed !== before.subscribed)
         await answer(application.PATCH('/v1/users/{id}', { params, body: { subscribeToEmails: subscribed } }));
     },
     done: 'Saved.',
     quiet: true,
   });
-  const pick = (kind: Kind, medium: Medium, isPicked: boolean): void => {
-    const media = MEDIA.map(([one]) => one).filter((one) =>
-      one === medium ? isPicked : includes(notifications, kind, one),
-    );
-    setChoice({ subscribed, notifications: { ...notifications, [kind]: media } });
-  };
-  const isDirty = changed.length > 0 || subscribed !== initial.subscribed;
+  const isDirty = changed.length > 0 || subscribed !== before.subscribed;
   return (
     <Form
       change={{ ...save, curl: () => save.curl() }}
@@ -100,11 +101,7 @@ function Choice({ id, before, onSaved }: { id: string; before: Subscriptions; on
     >
       <p className="text-muted">The user’s own choice, which the link in each e-mail changes, too.</p>
       <label className="flex items-center gap-2">
-        <input
-          type="checkbox"
-          checked={subscribed}
-          onChange={({ target }) => setChoice({ subscribed: target.checked, notifications })}
-        />
+        <input type="checkbox" checked={subscribed} onChange={({ target }) => setSubscribed(target.checked)} />
         E-mails
       </label>
       {KIND_NAMES.map((kind) => (
@@ -115,8 +112,8 @@ function Choice({ id, before, onSaved }: { id: string; before: Subscriptions; on
               <input
                 type="checkbox"
                 disabled={medium === 'email' && !subscribed}
-                checked={includes(notifications, kind, medium)}
-                onChange={({ target }) => pick(kind, medium, target.checked)}
+                checked={isPicked(kind, medium)}
+                onChange={({ target }) => setPicked(new Map([...picked, [`${kind} ${medium}`, target.checked]]))}
               />
               {name}
             </label>
