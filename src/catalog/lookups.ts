@@ -1,4 +1,4 @@
-import type { PointsBoost, PointsLevel, PointsTrigger } from '../domain/catalog.ts';
+import type { Achievement, PointsBoost, PointsLevel, PointsTrigger } from '../domain/catalog.ts';
 import { groupedBy } from '../grouped.ts';
 
 /**
@@ -33,6 +33,14 @@ export const byKey: <T extends { key: string | null }>(list: readonly T[]) => Re
 /** The highest number; 0 without any. */
 export const newestIn = once((list: readonly { no: number }[]): number =>
   list.reduce((newest, { no }) => Math.max(newest, no), 0),
+);
+
+/** Achievements with the trigger `metric` by ID of the metric, oldest first. */
+export const achievementsOfMetrics = once((list: readonly Achievement[]): ReadonlyMap<string | null, Achievement[]> =>
+  groupedBy(
+    list.filter(({ trigger }) => trigger === 'metric'),
+    ({ metricId }) => metricId,
+  ),
 );
 
 /** Levels by ID of the points system, lowest first. */

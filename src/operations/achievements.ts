@@ -81,10 +81,10 @@ export const achievementsAll = operation('achievements_all', 'GET /v1/achievemen
   summary: 'The achievements, and how many users have them',
   query: Type.Object({ userAttributes: Type.Optional(AttributeFilter) }),
   responses: { 200: Type.Array(AchievementWithStatsResponse) },
-  answer: async ({ catalogs, achievements }, { tenant, query, caller }) =>
-    achievements.list(await catalogs.of(tenant.no), query.userAttributes, {
-      seesSecrets: !isClient(caller),
-    }),
+  handle: async ({ catalogs, achievements }, { tenant, query, caller }) => {
+    const as = { seesSecrets: !isClient(caller) };
+    return { status: 200, json: await achievements.list(await catalogs.of(tenant.no), query.userAttributes, as) };
+  },
 });
 
 export const achievementsComplete = operation('achievements_complete', 'POST /v1/achievements/{key}/complete', {
@@ -109,10 +109,9 @@ export const usersAchievements = operation('users_achievements', 'GET /v1/users/
   query: Type.Object({ includeIncomplete: Type.Optional(Type.Enum(['true'])) }),
   responses: { 200: Type.Array(UserAchievementWithStatsResponse) },
   namedUsers: ({ params }) => [params.id],
-  answer: async ({ catalogs, achievements, clock }, { tenant, params, query, caller }) =>
-    achievements.ofUser(await catalogs.of(tenant.no), params.id, {
-      includeIncomplete: query.includeIncomplete === 'true',
-      nowMs: clock.now(),
-      seesSecrets: !isClient(caller),
-    }),
+  handle: async ({ catalogs, achievements, clock }, { tenant, params, query, caller }) => {
+    const includeIncomplete = query.includeIncomplete === 'true';
+    const as = { includeIncomplete, nowMs: clock.now(), seesSecrets: !isClient(caller) };
+    return { status: 200, json: await achievements.ofUser(await catalogs.of(tenant.no), params.id, as) };
+  },
 });

@@ -1,4 +1,10 @@
-import { _, type ErrorObject, type FuncKeywordDefinition, type ValidateFunction } from 'ajv';
+import {
+  _,
+  type CodeKeywordDefinition,
+  type ErrorObject,
+  type FuncKeywordDefinition,
+  type ValidateFunction,
+} from 'ajv';
 import formats from 'ajv-formats';
 import { Ajv2020 } from 'ajv/dist/2020.js';
 import type { TSchema } from 'typebox';
@@ -31,6 +37,28 @@ const maxBytes: FuncKeywordDefinition = {
     text.length * MOST_BYTES_A_UNIT <= limit || Buffer.byteLength(text) <= limit,
 };
 
+/** A character takes one or two UTF-16 units. */
+const hasMoreCharacters = (text: string, limit: number): boolean => {
+  let count = 0;
+  for (const _character of text) if ((count += 1) > limit) return true;
+  return false;
+};
+
+/** Like Ajv's, which counts the characters of every text, for whose length one look is mostly enough. */
+const maxLength: CodeKeywordDefinition = {
+  keyword: 'maxLength',
+  type: 'string',
+  schemaType: 'number',
+  // As Ajv has it.
+  before: 'minLength',
+  error: { params: ({ schema }) => _`{limit: ${schema}}`, message: 'has too many characters' },
+  code: (context) => {
+    const { gen, data, schemaCode } = context;
+    const counted = gen.scopeValue('func', { ref: hasMoreCharacters });
+    context.fail(_`${data}.length > ${schemaCode} && ${counted}(${data}, ${schemaCode})`);
+  },
+};
+
 /** A schema compiler. `useDefaults`: adds defaults. `allErrors`: reports all errors instead of the first. `isChecked`: skips checking the schemas. */
 export function makeAjv({ useDefaults = false, isChecked = false, allErrors = false } = {}): Ajv2020 {
   const ajv = new Ajv2020({
@@ -45,6 +73,8 @@ export function makeAjv({ useDefaults = false, isChecked = false, allErrors = fa
   formats.default(ajv);
   // Stricter than the library's format, which accepts `urn:uuid:…`.
   ajv.addFormat('uuid', /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i);
+  ajv.removeKeyword('maxLength');
+  ajv.addKeyword(maxLength);
   ajv.addKeyword(maxBytes);
   // Keywords for writing answers; checks ignore them.
   ajv.addVocabulary([WHOLE, OLDER_VALUES, INSTEAD_OF_NULL, MISPLACED]);

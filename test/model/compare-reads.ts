@@ -1,5 +1,5 @@
 import type { Pool } from 'pg';
-import type { MetricResponse } from '../../src/domain/achievement.ts';
+import type { MetricResponse, UserAchievementWithStatsResponse } from '../../src/domain/achievement.ts';
 import type { Achievement } from '../../src/domain/catalog.ts';
 import { createStreakReads, type StreakReads } from '../../src/engine/streaks/streak-reads.ts';
 import type { TestUsers } from '../engine/users/test-users.ts';
@@ -59,10 +59,10 @@ export class CompareReads {
     const { tz, attributes, signUpDate } = await this.engine.profiles.get(compiled, user.id);
     const text = await this.engine.users.metrics(compiled, user.id, { nowMs: this.engine.clock.now() });
     const metrics = JSON.parse(text) as MetricResponse[];
-    const completed = await this.engine.achievements.ofUser(compiled, user.id, {
-      includeIncomplete: false,
-      nowMs: this.engine.clock.now(),
-    });
+    const as = { includeIncomplete: false, nowMs: this.engine.clock.now() };
+    const completed = JSON.parse(
+      await this.engine.achievements.ofUser(compiled, user.id, as),
+    ) as UserAchievementWithStatsResponse[];
     return {
       engine: {
         user: user.id,

@@ -77,15 +77,20 @@ export const concealed = ({ id, trigger }: Achievement): AchievementResponse => 
   userAttributes: [],
 });
 
+/** Whether a user must not know more of an achievement than that it exists. */
+const isConcealed = (
+  { secret, no }: Achievement,
+  { completions }: Pick<UserState, 'completions'>,
+  { seesSecrets = true }: { seesSecrets?: boolean },
+): boolean => secret === true && !seesSecrets && !completions.has(no);
+
 /** An achievement with the time of the user's last completion (`null` for none), and the current period of a repeating one. */
 export function userAchievementResponse(
   compiled: CompiledCatalog,
   achievement: Achievement,
   state: Pick<UserState, 'completions' | 'quests' | 'zone'>,
-  { nowMs, seesSecrets = true }: { nowMs: number; seesSecrets?: boolean },
+  { nowMs }: { nowMs: number },
 ): UserAchievementResponse {
-  if (achievement.secret && !seesSecrets && !state.completions.has(achievement.no))
-    return { ...concealed(achievement), achievedAt: null };
   return {
     ...achievementResponse(compiled, achievement),
     achievedAt: isoTimeOrNull(state.completions.get(achievement.no)),
@@ -98,12 +103,12 @@ export function userAchievementJson(
   compiled: CompiledCatalog,
   achievement: Achievement,
   state: Pick<UserState, 'completions' | 'quests' | 'zone'>,
-  nowMs: number,
+  as: { nowMs: number; seesSecrets?: boolean },
 ): string {
+  if (isConcealed(achievement, state, as)) return JSON.stringify({ ...concealed(achievement), achievedAt: null });
   const achievedAt = JSON.stringify(isoTimeOrNull(state.completions.get(achievement.no)));
-  const quest = JSON.stringify(currentQuest(compiled, achievement, state, nowMs)).slice(1, -1);
-  const questFields = quest === '' ? '' : `,${quest}`;
-  return `${openAchievementJson(compiled, achievement)},"achievedAt":${achievedAt}${questFields}}`;
+  const quest = isQuest(achievement) ? JSON.stringify(currentQuest(compiled, achievement, state, as.nowMs)) : '{}';
+  return `${openAchievementJson(compiled, achievement)},"achievedAt":${achievedAt}${quest === '{}' ? '' : `,${quest.slice(1, -1)}`}}`;
 }
 
 type QuestFields = Pick<UserAchievementResponse, 'timesCompleted' | 'period'>;

@@ -1,9 +1,11 @@
 import type { Redis } from 'ioredis';
 import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
+import { achievementsOfMetrics } from '../../catalog/lookups.ts';
 import type { Leaderboard, Metric } from '../../domain/catalog.ts';
 import { epochDay } from '../../domain/periods.ts';
 import { runOf } from '../../domain/runs.ts';
 import { AppError } from '../../errors.ts';
+import { mappedInSlices } from '../../pacing/slices.ts';
 import { decodeUser } from '../../rules/user-codec.ts';
 import { groupOf } from '../../rules/leaderboards.ts';
 import type { User } from '../../rules/user.ts';
@@ -54,7 +56,10 @@ export class UserReads {
     as: { nowMs: number; seesSecrets?: boolean },
   ): Promise<string> {
     const state = await this.state(compiled.catalog.tenantNo, userId);
-    return `[${compiled.catalog.metrics.map((metric) => metricJson(compiled, metric, { state, ...as })).join(',')}]`;
+    const texts = await mappedInSlices(compiled.catalog.metrics, (metric) =>
+      metricJson(compiled, metric, { state, ...as }),
+    );
+    return `[${texts.join(',')}]`;
   }
 }
 
@@ -64,16 +69,14 @@ function metricJson(
   metric: Metric,
   { state, nowMs, seesSecrets = true }: { state: User; nowMs: number; seesSecrets?: boolean },
 ): string {
-  const achievements = compiled.catalog.achievements
+  const achievements = (achievementsOfMetrics(compiled.catalog.achievements).get(metric.id) ?? [])
     .filter(
       (achievement) =>
-        achievement.trigger === 'metric' &&
-        achievement.metricId === metric.id &&
         showsTo(achievement, state) &&
         // Its place in this list would reveal the metric.
         (seesSecrets || !achievement.secret || state.completions.has(achievement.no)),
     )
-    .map((achievement) => userAchievementJson(compiled, achievement, state, nowMs));
+    .map((achievement) => userAchievementJson(compiled, achievement, state, { nowMs }));
   const current = decimalNumber(state.totals.get(metric.no) ?? ZERO);
   return `${openMetricJson(metric)},"current":${current},"achievements":[${achievements.join(',')}]}`;
 }

@@ -47,11 +47,16 @@ afterAll(async () => {
   await stack.close();
 });
 
+async function achievementsOf(id: string, includeIncomplete: boolean): Promise<UserAchievementWithStatsResponse[]> {
+  const as = { includeIncomplete, nowMs: laurel.clock.now() };
+  return JSON.parse(await laurel.achievements.ofUser(laurel.compiled(), id, as)) as UserAchievementWithStatsResponse[];
+}
+
+const listed = async (filter?: string): Promise<AchievementWithStatsResponse[]> =>
+  JSON.parse(await laurel.achievements.list(laurel.compiled(), filter)) as AchievementWithStatsResponse[];
+
 const namesOf = async (id: string, incomplete = false): Promise<string[]> => {
-  const answer = await laurel.achievements.ofUser(laurel.compiled(), id, {
-    includeIncomplete: incomplete,
-    nowMs: laurel.clock.now(),
-  });
+  const answer = await achievementsOf(id, incomplete);
   expectFit(Type.Array(UserAchievementWithStatsResponse), answer);
   return answer.map(({ name }) => name);
 };
@@ -133,27 +138,24 @@ test('a locked achievement stays with its holders, and is hidden from others', a
   await laurel.profiles.upsert(laurel.compiled(), 'late', {});
   expect(await namesOf('late', true)).toEqual(['ten', 'both', 'outer', 'pros', 'costly']);
   expect(await namesOf('e', true)).toEqual(['tour', 'ten', 'both', 'outer', 'pros', 'costly']);
-  expect((await laurel.achievements.list(laurel.compiled(), undefined)).map(({ name }) => name)).not.toContain('tour');
+  expect((await listed()).map(({ name }) => name)).not.toContain('tour');
   laurel.catalog = builder.catalog;
 });
 
 test('completions and rarity are current', async () => {
   const users = Number(await laurel.redis.hget('{s0}:0:n', 'users'));
-  const list = await laurel.achievements.list(laurel.compiled(), undefined);
+  const list = await listed();
   expectFit(Type.Array(AchievementWithStatsResponse), list);
   expect(list.map(({ name }) => name)).toEqual(['tour', 'ten', 'both', 'outer', 'pros', 'costly']);
   const before = list.find(({ name }) => name === 'ten')!;
   expect(before).toMatchObject({ completions: 1, rarity: Number((100 / users).toFixed(2)) });
   await laurel.event('flips', 'a', 10);
-  const [after] = (
-    await laurel.achievements.ofUser(laurel.compiled(), 'a', { includeIncomplete: false, nowMs: laurel.clock.now() })
-  ).filter(({ name }) => name === 'ten');
+  const [after] = (await achievementsOf('a', false)).filter(({ name }) => name === 'ten');
   expect(after).toMatchObject({ completions: 2, rarity: Number((200 / users).toFixed(2)) });
 });
 
 test('the list for given attributes has the achievements whose conditions all match', async () => {
-  const list = async (filter: string): Promise<string[]> =>
-    (await laurel.achievements.list(laurel.compiled(), filter)).map(({ name }) => name);
+  const list = async (filter: string): Promise<string[]> => (await listed(filter)).map(({ name }) => name);
   expect(await list('plan:pro')).toContain('pros');
   expect(await list('plan:free')).toEqual(['tour', 'ten', 'both', 'outer', 'costly']);
   for (const bad of ['plan', ':x', 'plan:', 'nope:x', '__proto__:x', 'plan:a,plan:b', ',']) {
@@ -169,7 +171,5 @@ test('all metrics of a user, with their achievements', async () => {
   await expect(laurel.users.metrics(laurel.compiled(), 'nobody', { nowMs: laurel.clock.now() })).rejects.toMatchObject({
     status: 404,
   });
-  await expect(
-    laurel.achievements.ofUser(laurel.compiled(), 'nobody', { includeIncomplete: true, nowMs: laurel.clock.now() }),
-  ).rejects.toMatchObject({ status: 404 });
+  await expect(achievementsOf('nobody', true)).rejects.toMatchObject({ status: 404 });
 });
