@@ -13,6 +13,7 @@ import { endChild } from '../stack/child-process.ts';
 // Compares the queries of dashboard and alerts with the metrics of a running Laurel of two frontends and a worker.
 
 const KEY = 'adm_ops.secret-secret-secret';
+const PROCESSES = ['frontend 1', 'frontend 2', 'worker'];
 
 let dataDir: string;
 let laurel: ChildProcess;
@@ -52,11 +53,18 @@ beforeAll(async () => {
     { timeout: 120_000 },
   );
   await traffic();
-  await vi.waitUntil(
-    async () => /^laurel_persisted_events_total\{process="worker"\} [1-9]/m.test(await read(ports.admin)),
+  // A process that does not answer within a second is left out of a text.
+  const admin = await vi.waitUntil(
+    async () => {
+      const text = await read(ports.admin);
+      const isWhole =
+        PROCESSES.every((name) => text.includes(`process_resident_memory_bytes{process="${name}"}`)) &&
+        /^laurel_persisted_events_total\{process="worker"\} [1-9]/m.test(text);
+      return isWhole && text;
+    },
     { timeout: 120_000 },
   );
-  texts = { admin: await read(ports.admin), worker: await read(ports.metrics) };
+  texts = { admin, worker: await read(ports.metrics) };
 });
 afterAll(async () => {
   await endChild(laurel, 'SIGINT');
@@ -215,8 +223,7 @@ test('panels have IDs of their own, and none lies on another', () => {
 });
 
 test('the admin port answers for both frontends and the worker', () => {
-  for (const name of ['frontend 1', 'frontend 2', 'worker'])
-    expect(texts.admin).toContain(`process_resident_memory_bytes{process="${name}"}`);
+  for (const name of PROCESSES) expect(texts.admin).toContain(`process_resident_memory_bytes{process="${name}"}`);
 });
 
 test("the worker's port also answers for the processes, but not for the installation", () => {
