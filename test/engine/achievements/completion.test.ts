@@ -173,3 +173,36 @@ test('all metrics of a user, with their achievements', async () => {
   });
   await expect(achievementsOf('nobody', true)).rejects.toMatchObject({ status: 404 });
 });
+
+test('the list of all metrics examines each achievement a few times, however many metrics there are', async () => {
+  const [metric, achievement] = [
+    builder.catalog.metrics[0]!,
+    builder.catalog.achievements.find(({ name }) => name === 'ten')!,
+  ];
+  const many = 200;
+  let reads = 0;
+  const metrics = Array.from({ length: many }, (_, at) => ({
+    ...metric,
+    no: 1_000 + at,
+    id: `metric ${at}`,
+    key: `m${at}`,
+  }));
+  const achievements = metrics.map(({ id }, at) => ({
+    ...achievement,
+    no: 2_000 + at,
+    id: `achievement ${at}`,
+    get metricId() {
+      reads += 1;
+      return id;
+    },
+  }));
+  laurel.catalog = { ...builder.catalog, metrics, achievements };
+  const compiled = laurel.compiled();
+  reads = 0;
+  const answer = JSON.parse(
+    await laurel.users.metrics(compiled, 'b', { nowMs: laurel.clock.now() }),
+  ) as MetricResponse[];
+  laurel.catalog = builder.catalog;
+  expect(answer.map(({ achievements: own }) => own.map(({ id }) => id))).toEqual(achievements.map(({ id }) => [id]));
+  expect(reads).toBeLessThan(5 * many);
+});
