@@ -119,13 +119,14 @@ export async function leaseJob(
   leaseMs: number,
   kinds: readonly LeasableKind[],
 ): Promise<LeasedJob | null> {
-  const { rows } = await pool.query<Job>(
-    `UPDATE jobs AS job
+  const { rows } = await pool.query<Job>({
+    name: 'lease_job',
+    text: `UPDATE jobs AS job
         SET lease = $3, due = clock_timestamp() + make_interval(secs => $4), started = coalesce(started, clock_timestamp())
       WHERE no = (SELECT job.no ${OPEN} AND ${DUE} <= clock_timestamp() ORDER BY job.due LIMIT 1 FOR UPDATE OF job SKIP LOCKED)
       RETURNING ${COLUMNS}`,
-    [...knownKinds(kinds), lease, leaseMs / 1000],
-  );
+    values: [...knownKinds(kinds), lease, leaseMs / 1000],
+  });
   return rows[0] === undefined ? null : { ...rows[0], lease };
 }
 
@@ -144,10 +145,11 @@ export async function endLeasesOf(pool: Pool, runs: readonly string[]): Promise<
 
 /** Time until a job may be leased, in ms; negative if one is overdue, `null` if there is none. */
 export async function untilNextJobMs(pool: Pool, kinds: readonly LeasableKind[]): Promise<number | null> {
-  const { rows } = await pool.query<{ ms: number | null }>(
-    `SELECT extract(epoch FROM min(${DUE}) - clock_timestamp())::float8 * 1000 AS ms ${OPEN}`,
-    knownKinds(kinds),
-  );
+  const { rows } = await pool.query<{ ms: number | null }>({
+    name: 'until_next_job',
+    text: `SELECT extract(epoch FROM min(${DUE}) - clock_timestamp())::float8 * 1000 AS ms ${OPEN}`,
+    values: knownKinds(kinds),
+  });
   return rows[0]!.ms;
 }
 
