@@ -2,7 +2,8 @@ import { Redis } from 'ioredis';
 import { execFile } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
 import { access, chown, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
-import { delimiter, join } from 'node:path';
+import { delimiter, join, resolve } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
 import { PACKAGE_ROOT } from '../package-root.ts';
 import { StartError } from '../start-error.ts';
@@ -54,7 +55,7 @@ export async function startRedis(options: RedisOptions): Promise<LocalServer> {
     await mkdir(options.directory, { recursive: true, mode: 0o700 });
     const user = redisUser(options);
     const port = await freePort();
-    const configuration = join(options.directory, 'redis.conf');
+    const configuration = resolve(options.directory, 'redis.conf');
     await writeFile(configuration, settings(options, port), { mode: 0o600 });
     if (user.owner) await giveTo(user.owner, options.directory);
     const [command = options.program, ...args] = user.prefix.concat(options.program, configuration);
@@ -68,7 +69,8 @@ export async function startRedis(options: RedisOptions): Promise<LocalServer> {
     });
     const login = options.password === null ? '' : `:${encodeURIComponent(options.password)}@`;
     const url = `redis://${login}127.0.0.1:${port}`;
-    if (await answers(url, server)) return { url, pid: server.pid, exited: server.exited, stop: () => server.stop() };
+    if (await answers(url, server, configuration))
+      return { url, pid: server.pid, exited: server.exited, stop: () => server.stop() };
     await server.stop();
     problem = server.output();
   }
@@ -101,8 +103,8 @@ function settings(options: RedisOptions, port: number): string {
   return lines.join('\n') + '\n';
 }
 
-/** Waits until the server has loaded its data and answers commands. Returns false if it exits instead. */
-async function answers(url: string, server: GuardedProcess): Promise<boolean> {
+/** Waits until the server, which has this configuration, has loaded its data and answers commands. Returns false if it exits instead. */
+async function answers(url: string, server: GuardedProcess, configuration: string): Promise<boolean> {
   let ended = false;
   void server.exited.then(() => (ended = true));
   const deadline = performance.now() + START_TIMEOUT_MS;
@@ -112,12 +114,14 @@ async function answers(url: string, server: GuardedProcess): Promise<boolean> {
     try {
       await redis.connect();
       await redis.ping();
-      return true;
+      // Another Redis may have taken the port since it was found free; then this one is about to end.
+      if ((await redis.info('server')).includes(`config_file:${configuration}\r\n`)) return true;
     } catch {
-      await new Promise((resolve) => setTimeout(resolve, 20));
+      // It does not listen yet, or loads its data.
     } finally {
       redis.disconnect();
     }
+    await sleep(20);
   }
   return false;
 }
