@@ -1,14 +1,14 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { chmod, mkdtemp, rm, writeFile } from 'node:fs/promises';
-import { connect, createServer } from 'node:net';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { expect, onTestFinished, test } from 'vitest';
 import { findRedisProgram, startRedis } from '../../src/local/redis-server.ts';
 import { connectedRedis } from '../stack/connected-redis.ts';
+import { CuttingProxy } from '../stack/cutting-proxy.ts';
 import { DATA_FOLDER } from '../stack/data-folder.ts';
 
-const other = await connectedRedis();
+const { options: other } = await connectedRedis();
 
 /** A Redis that first says that it is about to listen, and waits until it may. */
 const WAITING = `#!/bin/sh
@@ -32,14 +32,9 @@ test('a private Redis whose port another Redis takes before it listens starts on
   };
 
   const taken = await portAsked();
-  const { host, port } = other.options;
-  const taker = createServer((socket) => {
-    const server = connect(port!, host!);
-    for (const each of [socket, server]) each.on('error', () => undefined);
-    socket.pipe(server).pipe(socket);
-  });
-  await new Promise<void>((resolve) => taker.listen(taken, '127.0.0.1', resolve));
-  onTestFinished(() => void taker.close());
+  const taker = new CuttingProxy(`redis://${other.host!}:${other.port!}`);
+  await taker.listen(taken);
+  onTestFinished(() => taker.close());
   await writeFile(`${configuration}.may`, '');
   // Its directory is removed when it ends, and made again for the next attempt.
   await expect.poll(() => existsSync(`${configuration}.may`), { interval: 5 }).toBe(false);

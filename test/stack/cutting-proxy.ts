@@ -1,4 +1,5 @@
 import { connect, createServer, type AddressInfo, type Server, type Socket } from 'node:net';
+import { setTimeout as sleep } from 'node:timers/promises';
 
 /**
  * 'requests': does not pass the request on; 'late': passes it on when its sender is gone; 'replies': passes it on, but not
@@ -20,21 +21,24 @@ interface Link {
   cut: boolean;
 }
 
-/** A proxy before a Redis or a Postgres that can cut the connection in the middle of a call. */
+/** A proxy before a Redis or a Postgres that can delay its replies, and cut the connection in the middle of a call. */
 export class CuttingProxy {
   private readonly server: Server;
   private readonly links = new Set<Link>();
   private target: URL;
   private armed: Armed | null = null;
 
-  constructor(url: string) {
+  constructor(
+    url: string,
+    private readonly replyDelayMs = 0,
+  ) {
     this.target = new URL(url);
     this.server = createServer((client) => this.link(client));
   }
 
-  /** Listens on a free port; returns the server's URL through the proxy. */
-  async listen(): Promise<string> {
-    await new Promise<void>((resolve) => this.server.listen(0, '127.0.0.1', resolve));
+  /** Listens on this port, by default a free one; returns the server's URL through the proxy. */
+  async listen(port = 0): Promise<string> {
+    await new Promise<void>((resolve) => this.server.listen(port, '127.0.0.1', resolve));
     const url = new URL(this.target.href);
     url.hostname = '127.0.0.1';
     url.port = String((this.server.address() as AddressInfo).port);
@@ -107,7 +111,8 @@ export class CuttingProxy {
   private reply(link: Link, chunk: Buffer): void {
     if (link.cut) return;
     if (link.expecting !== null) return cut(link, link.expecting);
-    link.client.write(chunk);
+    if (this.replyDelayMs > 0) void sleep(this.replyDelayMs).then(() => link.client.write(chunk));
+    else link.client.write(chunk);
   }
 }
 

@@ -65,13 +65,12 @@ function useImport() {
   const queries = useQueryClient();
   const [progress, setProgress] = useState<ImportProgress | null>(null);
   const [result, setResult] = useState<Result | null>(null);
+  /** Stops the import that runs. */
   const stop = useRef<AbortController | null>(null);
-  // A second click may come before the button is drawn as disabled.
-  const isRunning = useRef(false);
   useEffect(() => () => stop.current?.abort(), []);
   const run = async ({ file, name, dryRun }: Run): Promise<void> => {
-    if (isRunning.current) return;
-    isRunning.current = true;
+    // A second click may come before the button is drawn as disabled.
+    if (stop.current !== null) return;
     const controller = (stop.current = new AbortController());
     setResult({ file, name, dryRun, counts: {}, lines: [], more: 0, end: null });
     setProgress({ bytes: 0, size: file.size, users: 0, waiting: null });
@@ -89,7 +88,7 @@ function useImport() {
     } catch (error) {
       end(controller.signal.aborted ? 'stopped' : (error as Error));
     }
-    isRunning.current = false;
+    stop.current = null;
     if (!dryRun) await queries.invalidateQueries({ predicate: ({ queryKey }) => queryKey[0] !== 'session' });
   };
   return { progress, result, run, stop: () => stop.current?.abort() };
