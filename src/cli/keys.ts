@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import type { AdminIssue, AdminKey, ApplicationKey, DeletedResources } from '../domain/administration/admin.ts';
-import { KEY_SCOPES } from '../domain/administration/author.ts';
+import { KEY_SCOPES, parseApiKey } from '../domain/administration/author.ts';
 import { counted } from '../domain/words.ts';
 import { AdminRefusal, askAdmin, withAdminOptions, withEach, type AdminOptions } from './admin-api.ts';
 import { CommandError, confirmed, examples, print, tableText, wholeNumber } from './command.ts';
@@ -145,6 +145,16 @@ interface DeleteOptions extends AdminOptions {
   yes?: boolean;
 }
 
+/** Admin keys that are searched for the command's own. */
+const MOST_SEARCHED = 10_000;
+
+/** The ID of the admin key that the command itself uses; `null` if there is no such key. */
+async function ownId(options: AdminOptions): Promise<string | null> {
+  const own = parseApiKey(options.key ?? '');
+  const keys = await firstKeys<AdminKey>(options, { path: ADMIN_KEYS, limit: MOST_SEARCHED });
+  return keys.find(({ prefix }) => prefix === own?.prefix)?.id ?? null;
+}
+
 /** The status that stands for an issue of a deletion. */
 const NOT_DELETED = 409;
 
@@ -162,11 +172,16 @@ function addDelete(keys: Command): void {
       ),
     )
     .action(async (ids: string[], { admin = false, yes = false, ...options }: DeleteOptions) => {
-      const what = counted(ids.length, admin ? 'admin key' : 'application key');
+      const own = admin ? await ownId(options) : null;
+      const others = ids.filter((id) => id !== own);
+      const usesOne = others.length < ids.length;
+      const count = counted(ids.length, admin ? 'admin key' : 'application key');
+      const what = usesOne ? `${count} (this command's own${ids.length > 1 ? ' among them' : ''})` : count;
       if (!yes) await confirmed(`Delete ${what}? Who uses them is refused from then on.`, `this deletes ${what}`);
       const deleted: string[] = [];
       try {
-        await withEach(ids, async (id) => {
+        // Its own key last: all that follow it would be refused.
+        await withEach(usesOne ? [...others, own!] : ids, async (id) => {
           await deleteKey(options, admin ? ADMIN_KEYS : APPLICATION_KEYS, id);
           deleted.push(id);
         });

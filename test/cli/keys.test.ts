@@ -102,3 +102,18 @@ test('delete --admin: the last key with full access stays', async () => {
     err: `${first!.id}  This is the last active admin key with full access: create or activate another one first\n`,
   });
 });
+
+test('delete --admin: says if the command uses one of the keys, and deletes that one last', async () => {
+  const [key, other] = await Promise.all(
+    ['Own', 'Other'].map(async (name) => JSON.parse((await cli('create', '--admin', name, '--json')).out)),
+  );
+  const own = (...words: string[]): Promise<Ended> =>
+    runAdminCli(laurel, ['keys', 'delete', '--admin', key.id, other.id, ...words], { LAUREL_KEY: key.key });
+  expect(await own()).toEqual({
+    code: 2,
+    out: '',
+    err: "Nothing was changed: this deletes 2 admin keys (this command's own among them), which takes --yes.\n",
+  });
+  expect(await own('--yes')).toEqual({ code: 0, out: 'Deleted 2 admin keys.\n', err: '' });
+  expect((await listed('--admin')).filter(({ id }) => [key.id, other.id].includes(id))).toEqual([]);
+});
