@@ -27,7 +27,6 @@ const LONGEST = [
   'test/console/analytics.test.ts',
   'test/console/forms.test.ts',
   'test/console/messages.test.ts',
-  'test/engine/points/expiries.test.ts',
   'test/workers/merge-across-kill.test.ts',
   'test/workers/midnight-kill.test.ts',
   'test/abuse/costliest-requests.test.ts',
