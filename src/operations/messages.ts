@@ -24,7 +24,7 @@ import { UserId } from '../domain/user.ts';
 import { picked } from '../picked.ts';
 import type { LoggedMessage } from '../postgres/notifications/messages.ts';
 import type { ChannelRow } from '../postgres/notifications/message-channels.ts';
-import { jsonInSlices } from '../pacing/slices.ts';
+import { jsonParts } from '../pacing/slices.ts';
 import { operation } from './operation.ts';
 import { isoTimeOrNull } from '../domain/periods.ts';
 
@@ -109,7 +109,7 @@ export const adminMessagesPreview = operation('admin_messages_preview', 'POST /v
   responses: { 200: MessagePreview },
   handle: async ({ previewMessage }, { tenant, body }) => ({
     status: 200,
-    json: await jsonInSlices(await previewMessage(tenant.no, body), 1),
+    chunks: jsonParts(await previewMessage(tenant.no, body), 1),
   }),
 });
 

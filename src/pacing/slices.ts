@@ -79,6 +79,21 @@ export async function jsonInSlices(value: unknown, depth: number): Promise<strin
   return text;
 }
 
+/** The same in parts of some size, to be sent one after the other: nothing copies the whole text. */
+export async function* jsonParts(value: unknown, depth: number): AsyncGenerator<string> {
+  const slices = new Slices();
+  let part = '';
+  for (const piece of jsonPieces(value, depth)) {
+    part += piece;
+    if (part.length >= WRITTEN_AT_ONCE.units) {
+      yield part;
+      part = '';
+    }
+    if (slices.over) await slices.turn();
+  }
+  yield part;
+}
+
 /** Items sorted or merged between two checks of the slice. */
 const SORTED_AT_ONCE = 256;
 

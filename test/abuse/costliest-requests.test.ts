@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
+import { builtWorker } from './costliest/built-processes.ts';
 import { craftedRequests } from './costliest/crafted.ts';
 import { CONFIGURATION, largestRequests, USER, type CostlyRequest } from './costliest/requests.ts';
 import { storeManyValues } from './costliest/many-values.ts';
@@ -7,9 +8,6 @@ import { adminOperations, applicationOperations } from '../../src/operations/ind
 import { createAdminKeys } from '../../src/postgres/access/admin-keys.ts';
 import { migrate } from '../../src/postgres/migrate.ts';
 import { createPool } from '../../src/postgres/pool.ts';
-import { startWorkers } from '../../workers/start.ts';
-import { createLog } from '../../src/telemetry/log.ts';
-import { systemClock } from '../../src/clock.ts';
 import { testStack, type TestStack } from '../stack/stack.ts';
 import { sized } from './length.ts';
 
@@ -24,14 +22,14 @@ const MEASURED = 5;
 
 let stack: TestStack;
 let frontend: WatchedFrontend;
-let workers: { close(): Promise<void> };
+let worker: { close(): Promise<void> };
 
 beforeAll(async () => {
   stack = await testStack();
   const pool = createPool(stack.databaseUrl, { max: 1 });
   await migrate(pool);
   await createAdminKeys(pool, async () => undefined).ensureFirst(KEY);
-  workers = await startWorkers({ ...stack, clock: systemClock, log: createLog({ level: 'fatal', name: 'test' }) });
+  worker = await builtWorker(stack);
   frontend = await watchedFrontend(stack);
   await send({
     name: 'configuration',
@@ -46,7 +44,7 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await frontend.close();
-  await workers.close();
+  await worker.close();
   await stack.close();
 });
 

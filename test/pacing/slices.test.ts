@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 import { expect, test } from 'vitest';
 import { GivenStandings } from '../../src/engine/leaderboards/given-standings.ts';
-import { jsonInSlices, sortedInSlices } from '../../src/pacing/slices.ts';
+import { jsonInSlices, jsonParts, sortedInSlices } from '../../src/pacing/slices.ts';
 
 test('sorting in slices equals toSorted, also for equal items', async () => {
   const items = fc.array(fc.record({ by: fc.nat(20), no: fc.nat() }), { maxLength: 1_500, size: 'max' });
@@ -28,7 +28,10 @@ test('JSON in slices equals JSON.stringify, also for long lists and texts', asyn
   const value = fc.oneof(fc.jsonValue(), text, list, fc.dictionary(fc.string(), fc.oneof(list, text, fc.jsonValue())));
   await fc.assert(
     fc.asyncProperty(value, fc.integer({ min: 0, max: 4 }), async (given, depth) => {
+      const parts: Buffer[] = [];
+      for await (const part of jsonParts(given, depth)) parts.push(Buffer.from(part));
       expect(await jsonInSlices(given, depth)).toBe(JSON.stringify(given));
+      expect(Buffer.concat(parts).toString()).toBe(JSON.stringify(given));
     }),
     { numRuns: 300 },
   );

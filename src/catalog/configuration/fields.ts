@@ -5,7 +5,7 @@ import type { ConfiguredCondition, ConfiguredStreaks } from '../../domain/config
 import { documentNames } from '../../domain/fields/document.ts';
 import type { Field } from '../../domain/fields/field.ts';
 import { FIELDS } from '../../domain/fields/kinds.ts';
-import { storedFrom, withDefaults } from '../../domain/fields/wire.ts';
+import { entriesOf, storedFrom, withDefaults } from '../../domain/fields/wire.ts';
 import { suggestion } from '../../domain/nearest.ts';
 import type { StreakSettingsChanges } from '../../domain/streaks/streak-settings.ts';
 import type { DocumentKind, Fields, ResourceOf } from '../resource-fields.ts';
@@ -33,7 +33,7 @@ export function fieldsOf<K extends DocumentKind>(
   const fields = FIELDS[kind];
   const resolved: Record<string, unknown> = {};
   const plain: Record<string, unknown> = {};
-  for (const [name, one] of Object.entries(fields)) {
+  for (const [name, one] of entriesOf(fields)) {
     if (one.conditionsOn !== undefined || one.refersTo !== undefined) {
       resolved[name] = referred({ name, one, item, place, current });
       continue;

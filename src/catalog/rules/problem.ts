@@ -2,7 +2,7 @@ import type { Catalog } from '../../domain/catalog.ts';
 import type { AttributeCondition } from '../../domain/schemas.ts';
 import { decimalNumber, toDecimal } from '../../domain/decimal.ts';
 import { applies, type Field, type Fields, type When } from '../../domain/fields/field.ts';
-import { storedName } from '../../domain/fields/wire.ts';
+import { entriesOf, storedName } from '../../domain/fields/wire.ts';
 import { HTTP_URL_PATTERN } from '../../domain/settings.ts';
 import { byId } from '../lookups.ts';
 
@@ -85,7 +85,7 @@ function* conditions(
 }
 
 export function* declaredProblems(fields: Fields, resource: object, catalog: Catalog): Generator<Problem> {
-  for (const [name, one] of Object.entries(fields)) {
+  for (const [name, one] of entriesOf(fields)) {
     const value = (resource as Record<string, unknown>)[storedName(name, one)] ?? null;
     if (name === 'name' && (value as string).trim() === '') yield problem('name', 'must not be empty');
     if (one.stored === 'badgeUrl') yield* badge('badgeUrl', value as string | null);

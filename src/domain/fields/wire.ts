@@ -78,6 +78,15 @@ export const additionsOf = <D extends Fields>(
     [N in keyof Additions<D>]?: Static<Additions<D>[N]>;
   };
 
+/** The entries of declared fields, made once: a document may have thousands of items with the same. */
+export function entriesOf(fields: Fields): readonly (readonly [name: string, one: Field])[] {
+  let entries = entriesByFields.get(fields);
+  if (entries === undefined) entriesByFields.set(fields, (entries = Object.entries(fields)));
+  return entries;
+}
+
+const entriesByFields = new WeakMap<Fields, readonly (readonly [string, Field])[]>();
+
 export const storedName = (name: string, { stored }: Field): string => stored ?? name;
 
 const lowerCase = (id: string): string => id.toLowerCase();
@@ -99,7 +108,8 @@ function toStored(one: Field, value: unknown): unknown {
 /** `{ runUnit: 'week', runInterval: 2 }` becomes `{ runUnit: 'day', runInterval: 14 }`. */
 function withoutAliases(fields: Fields, item: Values): Values {
   let all = item;
-  for (const [name, { aliases = {} }] of Object.entries(fields)) {
+  for (const [name, { aliases }] of entriesOf(fields)) {
+    if (aliases === undefined) continue;
     const value = String(item[name]);
     if (!Object.hasOwn(aliases, value)) continue;
     const { value: stored, times, of } = aliases[value]!;
@@ -111,18 +121,18 @@ function withoutAliases(fields: Fields, item: Values): Values {
 /** The stored form of the fields that an item of a request or of the document has. */
 export function storedFrom(fields: Fields, item: object): Values {
   const sent = withoutAliases(fields, item as Values);
-  return Object.fromEntries(
-    Object.entries(fields).flatMap(([name, one]) => {
-      const value = Object.hasOwn(sent, name) ? sent[name] : undefined;
-      return value === undefined ? [] : [[storedName(name, one), toStored(one, value)]];
-    }),
-  );
+  const stored: Values = {};
+  for (const [name, one] of entriesOf(fields)) {
+    const value = Object.hasOwn(sent, name) ? sent[name] : undefined;
+    if (value !== undefined) stored[storedName(name, one)] = toStored(one, value);
+  }
+  return stored;
 }
 
 /** The stored form of a new resource: given fields, and defaults. `today`: `YYYY-MM-DD`. */
 export function withDefaults(fields: Fields, given: object, today: string): Values {
   const all: Values = { ...given };
-  for (const [name, one] of Object.entries(fields)) {
+  for (const [name, one] of entriesOf(fields)) {
     const at = storedName(name, one);
     if (!Object.hasOwn(all, at)) all[at] = one.default === TODAY ? today : (one.default ?? null);
     if (one.defaultWhen !== undefined && applies(one.when, all)) all[at] ??= one.defaultWhen;

@@ -74,16 +74,37 @@ export const attributesOf = (sources: readonly string[]): ReadonlySet<string> =>
     ),
   );
 
-/** Replaces the variables of a source by what `insert` makes of each value. */
-export const replaceVariables = (source: string, figures: MessageFigures, insert: (value: string) => string): string =>
-  source.replaceAll(VARIABLE, (_, name: string, fallback: string | undefined) => {
-    const value = valueOf(name.trim(), figures).replaceAll(CONTROL, '');
-    return insert(value === '' ? (fallback ?? '') : value);
-  });
+type Insert = (value: string) => string;
+
+/**
+ * Creates a function that replaces the variables of a source by what `insert` makes of each value. It does so once for each variable,
+ * because a template may repeat a long value thousands of times.
+ */
+export function variableReplacer(figures: MessageFigures): (source: string, insert: Insert) => string {
+  const inserted = new Map<Insert, Map<string, string>>();
+  return (source, insert) => {
+    let known = inserted.get(insert);
+    if (known === undefined) inserted.set(insert, (known = new Map<string, string>()));
+    return source.replaceAll(VARIABLE, (variable, name: string, fallback: string | undefined) => {
+      let text = known.get(variable);
+      if (text === undefined) {
+        const value = valueOf(name.trim(), figures).replaceAll(CONTROL, '');
+        text = insert(value === '' ? (fallback ?? '') : value);
+        known.set(variable, text);
+      }
+      return text;
+    });
+  };
+}
+
+export const unchanged: Insert = (value) => value;
 
 /** A message for a user. The template must have no problems. Pure. */
-export const renderMessage = (template: MessageTemplate, figures: MessageFigures): MessageTemplate => ({
-  subject: oneLine(replaceVariables(template.subject, figures, oneLine)),
-  text: replaceVariables(template.text, figures, (value) => value),
-  html: rendersHtml(template.html, (source, insert) => replaceVariables(source, figures, insert)),
-});
+export function renderMessage(template: MessageTemplate, figures: MessageFigures): MessageTemplate {
+  const replace = variableReplacer(figures);
+  return {
+    subject: oneLine(replace(template.subject, oneLine)),
+    text: replace(template.text, unchanged),
+    html: rendersHtml(template.html, replace),
+  };
+}

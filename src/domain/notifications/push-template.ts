@@ -4,7 +4,7 @@
  */
 import { type Static, Type } from 'typebox';
 import { shown } from './message-html.ts';
-import { attributesOf, oneLine, replaceVariables, variableProblems, VARIABLE } from './message-template.ts';
+import { attributesOf, oneLine, unchanged, variableProblems, variableReplacer, VARIABLE } from './message-template.ts';
 import type { MessageKind } from './message-variables.ts';
 
 /** Limits of a template, in UTF-16 units. */
@@ -81,11 +81,11 @@ export interface RenderedPush {
 
 /** A message for a user. The template must have no problems. Long values are cut; a link that gets too long is left out. Pure. */
 export function renderPush(template: PushTemplate, payload: Readonly<Record<string, unknown>>): RenderedPush {
-  const figures = { payload, unsubscribeUrl: '' };
-  const url = template.url === undefined ? null : replaceVariables(template.url, figures, encoded);
+  const replace = variableReplacer({ payload, unsubscribeUrl: '' });
+  const url = template.url === undefined ? null : replace(template.url, encoded);
   return {
-    title: cut(oneLine(replaceVariables(template.title, figures, oneLine)), MOST_BYTES.title),
-    body: cut(replaceVariables(template.body, figures, (value) => value).trim(), MOST_BYTES.body),
+    title: cut(oneLine(replace(template.title, oneLine)), MOST_BYTES.title),
+    body: cut(replace(template.body, unchanged).trim(), MOST_BYTES.body),
     url: url !== null && byteLength(url) <= MOST_BYTES.url ? url : null,
   };
 }

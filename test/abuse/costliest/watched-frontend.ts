@@ -1,9 +1,10 @@
-import { fork, type ChildProcess } from 'node:child_process';
+import type { ChildProcess } from 'node:child_process';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
 import { freePort } from '../../../src/local/free-ports.ts';
 import { PACKAGE_ROOT } from '../../../src/package-root.ts';
-import { endChild, messageOf } from '../../stack/child-process.ts';
+import { endChild } from '../../stack/child-process.ts';
+import { builtProcess, type Servers } from './built-processes.ts';
 
 /** A frontend in its own process (the built code) whose event loop is measured. */
 export interface WatchedFrontend {
@@ -18,22 +19,13 @@ export interface WatchedFrontend {
   close(): Promise<void>;
 }
 
-export async function watchedFrontend(servers: { redisUrl: string; databaseUrl: string }): Promise<WatchedFrontend> {
+export async function watchedFrontend(servers: Servers): Promise<WatchedFrontend> {
   const [app, admin] = [await freePort(), await freePort()];
   const watch = pathToFileURL(join(PACKAGE_ROOT, 'test/abuse/costliest/loop-watch.mjs')).href;
-  const child = fork(join(PACKAGE_ROOT, 'dist/src/processes/frontend.js'), {
-    env: {
-      PATH: process.env['PATH'],
-      HOST: '127.0.0.1',
-      APP_PORT: String(app),
-      ADMIN_PORT: String(admin),
-      REDIS_URL: servers.redisUrl,
-      DATABASE_URL: servers.databaseUrl,
-      LOG_LEVEL: 'error',
-    },
-    execArgv: ['--import', watch],
+  const child = await builtProcess('src/processes/frontend.js', servers, {
+    variables: { HOST: '127.0.0.1', APP_PORT: String(app), ADMIN_PORT: String(admin) },
+    options: ['--import', watch],
   });
-  await messageOf(child);
   return {
     appUrl: `http://127.0.0.1:${app}`,
     adminUrl: `http://127.0.0.1:${admin}`,
