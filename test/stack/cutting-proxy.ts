@@ -24,14 +24,13 @@ interface Link {
 /** A proxy before a Redis or a Postgres that can delay its replies, and cut the connection in the middle of a call. */
 export class CuttingProxy {
   private readonly server: Server;
+  private readonly replyDelayMs: number;
   private readonly links = new Set<Link>();
   private target: URL;
   private armed: Armed | null = null;
 
-  constructor(
-    url: string,
-    private readonly replyDelayMs = 0,
-  ) {
+  constructor(url: string, replyDelayMs = 0) {
+    this.replyDelayMs = replyDelayMs;
     this.target = new URL(url);
     this.server = createServer((client) => this.link(client));
   }
