@@ -271,24 +271,20 @@ local function write_record(words, at, arg, records)
   local head = ARGV[arg]
   local ranked, words_end = write_moves(words, at)
   local last = #records
+  records[last + 1] = head
   if words[at] and head ~= '' then
-    records[last + 1], records[last + 2] = head, ranked
-    last = last + 2
-  else
-    records[last + 1] = head
-    last = last + 1
+    records[last + 2], last = ranked, last + 1
   end
   if words[at + RECORD_WORDS.hasTail] then
     arg = arg + 1
-    records[last + 1] = ARGV[arg]
+    records[last + 2] = ARGV[arg]
   end
   return ranked, words_end, arg + 1
 end
 
 -- Writes the records of a block. Returns: their packed leaderboards, one after the other.
 local function write_records(words, records)
-  local at, arg = words[BLOCK.records], words[BLOCK.bytes] + BLOCK_BYTES.records
-  local boards = ''
+  local at, arg, boards = words[BLOCK.records], words[BLOCK.bytes] + BLOCK_BYTES.records, ''
   for n = 1, words[BLOCK.recordCount] do
     local ranked
     ranked, at, arg = write_record(words, at, arg, records)
