@@ -11,9 +11,10 @@ user also changes the state, so then the keys of the block are still unused, too
 are checked here.
 
 KEYS: by COMMIT_KEY; the blocks' users in order; all other keys.
-ARGV: the words of the call, in the order of `main` (`true` as step: all blocks are written or none); then for each block its words by BLOCK, the expected and the new packed state ('':
-      none; '' as new: unchanged), and the parts of each of its records before and after the leaderboards; then, for a step of a queued
-      batch whose caller waits, the packed indexes of its events and their answers. Words are packed one after the other, not as a list.
+ARGV: the words of the call (CALL, SETs, HASH_COUNTS); the words of each block (BLOCK); for each block the expected and the new packed
+      state ('': none; '' as new: unchanged), and the parts of each of its records before and, if there are any, after the leaderboards;
+      then the counts of each block, if they may be needed; then, for a step of a queued batch whose caller waits, the packed
+      indexes of its events and their answers. Words are packed one after the other, not as a list.
 Returns: a reply per block: for an applied block the packed leaderboards of its records, one after the other, otherwise a list by ENDED;
       then the position in the outbox ('' if nothing was written). Or only a list by ENDED and '', if it concerns the whole call
       (`passed`, `maybeStored`).
@@ -119,28 +120,28 @@ local function conflict(words, state)
   return reply
 end
 
+-- Whether a block only has a state, counts and records.
+local function is_plain(words)
+  return words[BLOCK.records] == BLOCK.generation
+end
+
 -- The reply to a block of which an earlier try wrote records; nil if there are none.
 local function earlier_records(words, retried)
   local found = {}
-  for at = words[BLOCK.ids], words[BLOCK.counts] - 1 do
+  for at = words[BLOCK.ids], words[BLOCK.records] - 1 do
     found[#found + 1] = retried.record(words[at])
   end
   return found[1] and { ENDED.earlier, table.concat(found) }
 end
 
--- Whether a block only has a state, counts and records: neither keys nor fields, times of scores or IDs.
-local function is_plain(words)
-  return words[BLOCK.uses] == words[BLOCK.counts]
-end
-
 -- The reply to a block that does not hold; nil if it holds.
 local function refusal_of(words, expected, state)
+  if is_plain(words) then
+    return state ~= expected and { ENDED.conflict, state or '', generation() } or nil
+  end
   local new_generation = words[BLOCK.generation]
   if (state or '') ~= expected or (new_generation and generation() ~= new_generation) then
     return conflict(words, state)
-  end
-  if is_plain(words) then
-    return nil
   end
   if not are_fields_unchanged(words) or (words[BLOCK.isRecalled] and not are_keys_unused(words)) then
     return conflict(words, state)
@@ -168,22 +169,32 @@ local function note_uses(words)
   end
 end
 
-local function add_counts(words, counts)
-  for at = words[BLOCK.counts], words[BLOCK.records] - 1, COUNT.size do
-    local key, field = words[at + COUNT.key], words[at + COUNT.field]
-    local of_key = counts[key]
-    if not of_key then
-      of_key = {}
-      counts[key] = of_key
+-- Takes the counts of blocks that are not written out of those of the call. `packed`: the COUNTs of each block.
+local function drop_counts(call, blocks, packed)
+  local at_of, at = {}, call[CALL.counts]
+  while call[at] do
+    local key, size = call[at], call[at + HASH_COUNTS.size]
+    local fields = at + HASH_COUNTS.fields
+    at_of[key] = {}
+    for field = fields, fields + size - 1 do
+      at_of[key][call[field]] = field + size
     end
-    of_key[field] = (of_key[field] or 0) + words[at + COUNT.added]
+    at = fields + 2 * size
+  end
+  for n, words in ipairs(cmsgpack.unpack(packed)) do
+    for count = 1, blocks[n] and 0 or #words, COUNT.size do
+      local added = at_of[words[count]][words[count + COUNT.field]]
+      call[added] = call[added] - words[count + COUNT.added]
+    end
   end
 end
 
-local function add_one_by_one(key, of_key)
+-- Adds to `size` fields, of which the first is the word `first`. Returns the fields that have become 0, or nil.
+local function add_one_by_one(key, call, first, size)
   local gone
-  for field, added in pairs(of_key) do
-    if added ~= 0 and redis.call('HINCRBY', key, field, text_of(added)) == 0 then
+  for at = first, first + size - 1 do
+    local field, added = call[at], call[at + size]
+    if added ~= 0 and redis.call('HINCRBY', key, field, texts[added] or text_of(added)) == 0 then
       gone = gone or {}
       gone[#gone + 1] = field
     end
@@ -194,34 +205,27 @@ end
 -- Numbers up to this are exact in Lua.
 local MOST_EXACT = 2 ^ 53
 
--- Adds with two calls, however many fields there are.
-local function add_together(key, of_key)
-  local fields, set, gone, large = {}, {}, nil, nil
-  for field, added in pairs(of_key) do
-    if added ~= 0 then
-      fields[#fields + 1] = field
-    end
-  end
-  local values = redis.call('HMGET', key, unpack(fields))
-  for n = 1, #fields do
-    local field, value = fields[n], tonumber(values[n] or 0)
-    local sum = value + of_key[field]
-    if value >= MOST_EXACT or value <= -MOST_EXACT or sum >= MOST_EXACT or sum <= -MOST_EXACT then
-      large = large or {}
-      large[field] = of_key[field]
+-- The same with two calls, however many fields there are.
+local function add_together(key, call, first, size)
+  local values = redis.call('HMGET', key, unpack(call, first, first + size - 1))
+  local set, last, gone = {}, 0, nil
+  for n = 1, size do
+    local field, added, value = call[first + n - 1], call[first + n - 1 + size], tonumber(values[n] or 0)
+    local sum = value + added
+    if added == 0 then
+      -- It stays as it is.
+    elseif value >= MOST_EXACT or value <= -MOST_EXACT or sum >= MOST_EXACT or sum <= -MOST_EXACT then
+      redis.call('HINCRBY', key, field, text_of(added))
     elseif sum == 0 then
       gone = gone or {}
       gone[#gone + 1] = field
     else
-      local last = #set
       set[last + 1], set[last + 2] = field, texts[sum] or text_of(sum)
+      last = last + 2
     end
   end
-  if #set > 0 then
+  if last > 0 then
     redis.call('HSET', key, unpack(set))
-  end
-  if large then
-    add_one_by_one(key, large)
   end
   return gone
 end
@@ -230,17 +234,16 @@ end
 local FEW_FIELDS, MOST_FIELDS = 2, 3000
 
 -- Adds to the counts of the call's hashes. Counts that become 0 are removed.
-local function write_counts(counts)
-  for key, of_key in pairs(counts) do
-    local size = 0
-    for _, added in pairs(of_key) do
-      size = added == 0 and size or size + 1
-    end
+local function write_counts(call)
+  local at = call[CALL.counts]
+  while call[at] do
+    local key, size, first = KEYS[call[at]], call[at + HASH_COUNTS.size], at + HASH_COUNTS.fields
     local add = size > FEW_FIELDS and size <= MOST_FIELDS and add_together or add_one_by_one
-    local gone = add(KEYS[key], of_key)
+    local gone = add(key, call, first, size)
     if gone then
-      redis.call('HDEL', KEYS[key], unpack(gone))
+      redis.call('HDEL', key, unpack(gone))
     end
+    at = first + 2 * size
   end
 end
 
@@ -263,49 +266,55 @@ local function finish_step(step, results)
 end
 
 -- Makes the moves of a block's next record, and adds the record to the outbox's. `at`: where its words begin; `arg`: its first argument.
--- Returns: the packed leaderboards, and where the words go on.
-local function write_record(words, at, arg, records, moving)
-  local head, ranked, words_end = ARGV[arg + RECORD_BYTES.head], write_moves(words, at, moving)
+-- Returns: the packed leaderboards, where the words go on, and the next argument.
+local function write_record(words, at, arg, records)
+  local head = ARGV[arg]
+  local ranked, words_end = write_moves(words, at)
   local last = #records
   records[last + 1] = head
-  records[last + 2] = (words[at] and head ~= '') and ranked or ''
-  records[last + 3] = ARGV[arg + RECORD_BYTES.tail]
-  return ranked, words_end
+  if words[at] and head ~= '' then
+    records[last + 2], last = ranked, last + 1
+  end
+  if words[at + RECORD_WORDS.hasTail] then
+    arg = arg + 1
+    records[last + 2] = ARGV[arg]
+  end
+  return ranked, words_end, arg + 1
 end
 
 -- Writes the records of a block. Returns: their packed leaderboards, one after the other.
-local function write_records(words, first_arg, records, moving)
-  local boards, at, arg = '', words[BLOCK.records], first_arg + BLOCK_BYTES.records
+local function write_records(words, records)
+  local at, arg, boards = words[BLOCK.records], words[BLOCK.bytes] + BLOCK_BYTES.records, ''
   for n = 1, words[BLOCK.recordCount] do
     local ranked
-    ranked, at = write_record(words, at, arg, records, moving)
-    arg = arg + RECORD_BYTES.size
+    ranked, at, arg = write_record(words, at, arg, records)
     boards = n == 1 and ranked or boards .. ranked
   end
   return boards
 end
 
 -- Writes the records of the blocks in an order of the blocks. Sets the replies of those that are written.
-local function write_in_order(order, blocks, first_args, replies, records, moving)
+local function write_in_order(order, blocks, replies, records)
   local ats, args = {}, {}
   for i = 1, #order do
     local n = order[i]
     local words = blocks[n]
     if words then
-      local at, arg = ats[n] or words[BLOCK.records], args[n] or first_args[n] + BLOCK_BYTES.records
+      local at, arg = ats[n] or words[BLOCK.records], args[n] or words[BLOCK.bytes] + BLOCK_BYTES.records
       local ranked
-      ranked, ats[n] = write_record(words, at, arg, records, moving)
-      args[n] = arg + RECORD_BYTES.size
+      ranked, ats[n], args[n] = write_record(words, at, arg, records)
       replies[n] = replies[n] and replies[n] .. ranked or ranked
     end
   end
 end
 
 local function main()
-  local tenant_no, retry_position, is_wide, block_count, order, step = cmsgpack.unpack(ARGV[COMMIT_ARG.call])
+  local call = words_of(ARGV[COMMIT_ARG.call])
+  local tenant_no, retry_position, block_count = call[CALL.tenantNo], call[CALL.retryPosition], call[CALL.blockCount]
+  local order, step = call[CALL.order], call[CALL.step]
   local outbox, users = KEYS[COMMIT_KEY.outbox], COMMIT_KEY.users - 1
   -- With room for one block.
-  local replies, blocks, first_args = { nil, nil }, { nil }, { nil }
+  local replies = { nil, nil }
   tenant = nil
   -- All blocks are written or none, without a step.
   local together = step == true
@@ -323,17 +332,16 @@ local function main()
 
   -- 1. Check. `blocks`: the words of each block to write; false for others.
   local states = block_count > 0 and redis.call('MGET', unpack(KEYS, users + 1, users + block_count)) or {}
-  local all_hold, arg = true, COMMIT_ARG.bytes
+  local blocks, all_hold, all_written = { nil }, true, true
   for n = 1, block_count do
-    local words, expected = words_of(ARGV[arg]), ARGV[arg + BLOCK_BYTES.expected]
+    local words = words_of(ARGV[COMMIT_ARG.call + n])
     local reply = retried and earlier_records(words, retried)
+    all_written = all_written and not reply
     if not reply then
-      reply = refusal_of(words, expected, states[n])
+      reply = refusal_of(words, ARGV[words[BLOCK.bytes]], states[n])
       all_hold = all_hold and not reply
     end
-    replies[n] = reply
-    blocks[n], first_args[n] = not reply and words, arg
-    arg = arg + BLOCK_BYTES.records + RECORD_BYTES.size * words[BLOCK.recordCount]
+    replies[n], blocks[n] = reply, not reply and words
   end
   if (step or together) and not all_hold then
     for n = 1, block_count do
@@ -345,23 +353,24 @@ local function main()
 
   -- 2. Write.
   local unheard = step and not are_ranks_listened(KEYS[step[STEP_PART.listened]], tenant_no)
-  local moving = { keys = KEYS, unheard = unheard, is_wide = is_wide, scores = {}, thresholds = {} }
+  begin_moves(KEYS, call, { is_wide = call[CALL.isWide], unheard = unheard })
   local changed, of_users = { nil, nil }, { nil, nil, nil, nil }
-  local counts, records, deleted = {}, { nil, nil, nil }, nil
+  local records, deleted, last = { nil, nil }, nil, 0
   for n = 1, block_count do
-    local words, state, key = blocks[n], ARGV[first_args[n] + BLOCK_BYTES.state], KEYS[users + n]
+    local words = blocks[n]
     if words then
-      if words[BLOCK.deletes] then
+      local state, key = ARGV[words[BLOCK.bytes] + BLOCK_BYTES.state], KEYS[users + n]
+      local plain = is_plain(words)
+      if not plain and words[BLOCK.deletes] then
         deleted = deleted or {}
         deleted[#deleted + 1] = key
       elseif state ~= '' then
-        changed[#changed + 1], changed[#changed + 2] = key, state
-        local last = #of_users
-        of_users[last + 1], of_users[last + 2] = OUTBOX.user, words[BLOCK.userId]
-        of_users[last + 3], of_users[last + 4] = OUTBOX.state, state
+        changed[last + 1], changed[last + 2] = key, state
+        last = last + 2
+        of_users[2 * last - 3], of_users[2 * last - 2] = OUTBOX.user, words[BLOCK.userId]
+        of_users[2 * last - 1], of_users[2 * last] = OUTBOX.state, state
       end
-      add_counts(words, counts)
-      if not is_plain(words) then
+      if not plain then
         note_times(words, words[BLOCK.times], words[BLOCK.ids])
         note_uses(words)
         set_fields(words)
@@ -372,11 +381,11 @@ local function main()
   -- The records and their moves, in the order in which they happened. The replies to written blocks: the packed leaderboards of all
   -- their records.
   if order then
-    write_in_order(order, blocks, first_args, replies, records, moving)
+    write_in_order(order, blocks, replies, records)
   end
   for n = 1, block_count do
     if blocks[n] and not order then
-      replies[n] = write_records(blocks[n], first_args[n], records, moving)
+      replies[n] = write_records(blocks[n], records)
     end
     replies[n] = replies[n] or ''
   end
@@ -389,19 +398,22 @@ local function main()
     return replies
   end
 
-  if #changed > 0 then
+  if last > 0 then
     redis.call('MSET', unpack(changed))
   end
   if deleted then
     redis.call('DEL', unpack(deleted))
   end
-  write_scores(moving)
-  write_counts(counts)
+  write_scores()
+  if not (all_hold and all_written) and call[CALL.blockCounts] then
+    drop_counts(call, blocks, ARGV[call[CALL.blockCounts]])
+  end
+  write_counts(call)
   local packed = table.concat(records)
   replies[block_count + 1] =
     redis.call('XADD', outbox, '*', OUTBOX.tenant, tenant_no, OUTBOX.records, packed, unpack(of_users))
   if step then
-    finish_step(step, ARGV[arg])
+    finish_step(step, ARGV[#ARGV])
   end
   return replies
 end

@@ -43,91 +43,109 @@ local packed_forms, pack = remembered(function(value)
   return cmsgpack.pack(value)
 end)
 
-local function write_held(moving, key)
-  local list = moving.scores[key]
+-- Of the call: its keys, the words that have its SETs, and where these end; whether the tenant is wide, whether nobody listens to
+-- ranks, and whether neither is the case.
+local keys, sets, end_set, wide, unheard, usual
+
+-- Headers of packed lists. A RECORDED_BOARD without scores has six elements.
+local SIX, EIGHT, TEN = '\150', '\152', '\154'
+
+-- Begins the moves of a call. `words`: those of the call.
+local function begin_moves(call_keys, words, how)
+  keys, sets, end_set, wide, unheard = call_keys, words, words[CALL.counts] - 1, how.is_wide, how.unheard
+  usual = not (wide or unheard)
+  for set = CALL.size, end_set, SET.size do
+    local board, run_day, group = unpack(words, set + SET.place, set + SET.group)
+    words[set] = keys[words[set]]
+    words[set + SET.place] = (packed_forms[board] or pack(board))
+      .. (packed_forms[run_day] or pack(run_day))
+      .. (packed_forms[group] or pack(group))
+  end
+end
+
+local function write_held(set)
+  local list = sets[set + SET.held]
   if list then
-    moving.scores[key] = nil
-    redis.call('ZADD', moving.keys[key], unpack(list))
+    sets[set + SET.held] = false
+    redis.call('ZADD', sets[set], unpack(list))
   end
 end
 
 -- Writes the scores that were held back. Of two scores of one member, the later one wins.
-local function write_scores(moving)
-  for key, list in pairs(moving.scores) do
-    redis.call('ZADD', moving.keys[key], unpack(list))
+local function write_scores()
+  for set = CALL.size, end_set, SET.size do
+    write_held(set)
   end
 end
 
 -- Removes a member from a set, and the group from the run's list of groups when its set becomes empty, so that a user who passes
 -- through many groups leaves none behind.
-local function leave_set(words, more, moving)
-  local key, groups = words[more + MORE.oldKey], words[more + MORE.groups]
-  write_held(moving, key)
-  local removed = redis.call('ZREM', moving.keys[key], words[more + MORE.oldMember])
-  if removed == 1 and groups and redis.call('EXISTS', moving.keys[key]) == 0 then
-    redis.call('SREM', moving.keys[groups], words[more + MORE.oldGroup])
+local function leave_set(words, more)
+  local set, groups = words[more + MORE.oldSet], words[more + MORE.groups]
+  write_held(set)
+  local removed = redis.call('ZREM', sets[set], words[more + MORE.oldMember])
+  if removed == 1 and groups and redis.call('EXISTS', sets[set]) == 0 then
+    redis.call('SREM', keys[groups], words[more + MORE.oldGroup])
   end
-  moving.thresholds[key] = nil
+  sets[set + SET.threshold] = false
+end
+
+-- Holds a score back.
+local function hold_score(set, score, member)
+  local list = sets[set + SET.held]
+  if list then
+    local last = #list
+    list[last + 1], list[last + 2] = texts[score] or text_of(score), member
+  else
+    sets[set + SET.held] = { texts[score] or text_of(score), member }
+  end
 end
 
 -- `more`: where the move's MORE begins, or false if it has none. `later`: the score may be held back.
-local function put_score(words, at, more, moving, later)
-  local key, score, member = words[at + MOVE.key], words[at + MOVE.score], words[BLOCK.userId]
+local function put_score(words, at, more, later)
+  local set, score, member = words[at], words[at + MOVE.score], words[BLOCK.userId]
   if more then
-    if words[more + MORE.oldKey] then
-      leave_set(words, more, moving)
+    if words[more + MORE.oldSet] then
+      leave_set(words, more)
     end
     if score <= words[more + MORE.floor] then
       return
     end
     member = words[more + MORE.member]
     if words[more + MORE.isGroupNew] then
-      redis.call('SADD', moving.keys[words[more + MORE.groups]], words[at + MOVE.group])
+      redis.call('SADD', keys[words[more + MORE.groups]], words[more + MORE.group])
     end
   end
-  local list = moving.scores[key]
   if later then
-    if list then
-      list[#list + 1], list[#list + 2] = text_of(score), member
-    else
-      moving.scores[key] = { text_of(score), member }
-    end
+    hold_score(set, score, member)
     return
   end
-  if list then
-    write_held(moving, key)
-  end
-  redis.call('ZADD', moving.keys[key], text_of(score), member)
+  write_held(set)
+  redis.call('ZADD', sets[set], texts[score] or text_of(score), member)
 end
 
--- The rank of a score; -1 if it is not on the leaderboard. `member`: on leaderboards on which no two users share a rank.
+-- The rank of a score above the floor; NO_RANK.off if it is beyond `max`. `member`: on leaderboards on which no two users share a rank.
 -- Cost: O(log N).
-local function rank_of(set, score, member, floor, max, lowest)
-  if score <= floor or score < lowest then
-    return NO_RANK.off
-  end
+local function rank_of(key, score, member, max)
   -- A member that is missing, after a fault, counts as the first of its score.
-  local higher = member and redis.call('ZREVRANK', set, member)
-    or redis.call('ZCOUNT', set, ranges_above[score] or range_above(score), '+inf')
-  return (max and 1 + higher > max) and NO_RANK.off or 1 + higher
+  local higher = member and redis.call('ZREVRANK', key, member)
+    or redis.call('ZCOUNT', key, ranges_above[score] or range_above(score), '+inf')
+  return (max and higher >= max) and NO_RANK.off or higher + 1
 end
 
 -- The score of the last rank on a full leaderboard; the floor if it is not full.
-local function read_threshold(key, floor, max, moving)
-  write_held(moving, key)
-  local last = text_of(max - 1)
-  local threshold = tonumber(redis.call('ZREVRANGE', moving.keys[key], last, last, 'WITHSCORES')[2]) or floor
-  moving.thresholds[key] = threshold
+local function read_threshold(set, floor, max)
+  write_held(set)
+  local last = texts[max - 1] or text_of(max - 1)
+  local threshold = tonumber(redis.call('ZREVRANGE', sets[set], last, last, 'WITHSCORES')[2]) or floor
+  sets[set + SET.threshold] = threshold
   return threshold
 end
 
--- Headers of packed lists. A RECORDED_BOARD without scores has six elements.
-local SIX, EIGHT, TEN = '\150', '\152', '\154'
-
--- Makes a move and counts its ranks.
-local function rank_move(words, at, more, moving)
-  local key, before, score, max =
-    words[at + MOVE.key], words[at + MOVE.before], words[at + MOVE.score], words[at + MOVE.max]
+-- Makes a move and counts its ranks. Returns: a packed RECORDED_BOARD.
+local function rank_move(words, at, more)
+  local set, score, before = words[at], words[at + MOVE.score], words[at + MOVE.before]
+  local key, max = sets[set], sets[set + SET.max]
   local floor, tied, header, scores = 0, false, SIX, ''
   if more then
     floor, tied = words[more + MORE.floor], words[more + MORE.tied]
@@ -135,29 +153,27 @@ local function rank_move(words, at, more, moving)
       header, scores = EIGHT, cmsgpack.pack(before, score)
     end
   end
-  local threshold = max and (moving.thresholds[key] or read_threshold(key, floor, max, moving)) or floor
+  local threshold = max and (sets[set + SET.threshold] or read_threshold(set, floor, max)) or floor
   local previous, rank = NO_RANK.off, NO_RANK.off
   if before < threshold and score < threshold then
-    put_score(words, at, more, moving, true)
+    put_score(words, at, more, true)
     header, scores = SIX, ''
   else
-    local set = moving.keys[key]
-    if moving.scores[key] then
-      write_held(moving, key)
+    write_held(set)
+    if before > floor and before >= threshold then
+      previous = rank_of(key, before, tied and words[more + MORE.oldMember], max)
     end
-    previous = rank_of(set, before, tied and words[more + MORE.oldMember], floor, max, threshold)
-    put_score(words, at, more, moving)
+    put_score(words, at, more)
     -- A user who was and stays above the last rank does not change who has it, nor one who was on a leaderboard that is not full.
     if max and (before <= threshold or (score <= threshold and threshold ~= floor)) then
-      threshold = read_threshold(key, floor, max, moving)
+      threshold = read_threshold(set, floor, max)
     end
-    rank = rank_of(set, score, tied and words[more + MORE.member], floor, max, threshold)
+    if score > floor and score >= threshold then
+      rank = rank_of(key, score, tied and words[more + MORE.member], max)
+    end
   end
-  local board, run_day, group = words[at + MOVE.board], words[at + MOVE.runDay], words[at + MOVE.group]
   return header
-    .. (packed_forms[board] or pack(board))
-    .. (packed_forms[run_day] or pack(run_day))
-    .. (packed_forms[group] or pack(group))
+    .. sets[set + SET.place]
     .. (packed_forms[previous] or pack(previous))
     .. (packed_forms[rank] or pack(rank))
     .. (packed_forms[threshold] or pack(threshold))
@@ -166,14 +182,14 @@ end
 
 -- Of a wide tenant, the sets hold only some of the users: the scores are recorded instead of ranks, and the caller counts.
 local function unranked(words, at, more)
-  local board, run_day, group = words[at + MOVE.board], words[at + MOVE.runDay], words[at + MOVE.group]
+  local place = sets[words[at] + SET.place]
   local before, score, floor = words[at + MOVE.before], words[at + MOVE.score], more and words[more + MORE.floor] or 0
   local none = NO_RANK.unranked
   if not (more and words[more + MORE.tied]) then
-    return EIGHT .. cmsgpack.pack(board, run_day, group, none, none, floor, before, score)
+    return EIGHT .. place .. cmsgpack.pack(none, none, floor, before, score)
   end
   local old_reached, reached = words[more + MORE.oldReached], words[more + MORE.reached]
-  return TEN .. cmsgpack.pack(board, run_day, group, none, none, floor, before, score, old_reached, reached)
+  return TEN .. place .. cmsgpack.pack(none, none, floor, before, score, old_reached, reached)
 end
 
 -- For a record that has none.
@@ -183,32 +199,44 @@ local list_headers, list_header = remembered(function(size)
   return size < 16 and string.char(144 + size) or '\220' .. string.char(math.floor(size / 256), size % 256)
 end)
 
--- Makes a record's moves. `at`: where the words have their number, or false. Returns: a packed list of RECORDED_BOARD, without moves
--- that only change the group, and where the words go on. If nobody listens to ranks (`unheard`), only leaderboards that are heard are ranked; on others the scores of a call are written
--- together.
-local function write_moves(words, at, moving)
-  local moves = words[at]
-  if not moves then
-    return NO_BOARDS, at + 1
+-- Makes a move. Returns: a packed RECORDED_BOARD, or nil if it is not recorded. If nobody listens to ranks, only leaderboards that are
+-- heard are ranked; on others the scores of a call are written together.
+local function make_move(words, at, more)
+  if more and not words[more + MORE.ranked] then
+    put_score(words, at, more)
+    sets[words[at] + SET.threshold] = false
+    return nil
   end
-  local ranked, count, move = '', 0, at + 1
+  if unheard and not (more and words[more + MORE.heard]) then
+    put_score(words, at, more, true)
+    return nil
+  end
+  if not wide then
+    return rank_move(words, at, more)
+  end
+  put_score(words, at, more, true)
+  return unranked(words, at, more)
+end
+
+-- Makes a record's moves. `at`: where its RECORD_WORDS begin. Returns: a packed list of RECORDED_BOARD, without moves that only change
+-- the group, and where the words go on.
+local function write_moves(words, at)
+  local moves, move = words[at], at + RECORD_WORDS.size
+  if not moves then
+    return NO_BOARDS, move
+  end
+  local ranked, count = '', 0
   for _ = 1, moves do
     local more = words[move + MOVE.hasMore] and move + MOVE.size
-    if more and not words[more + MORE.ranked] then
-      put_score(words, move, more, moving)
-      moving.thresholds[words[move + MOVE.key]] = nil
-    elseif moving.unheard and not (more and words[more + MORE.heard]) then
-      put_score(words, move, more, moving, true)
+    local recorded
+    if usual and not more then
+      recorded = rank_move(words, move)
     else
+      recorded = make_move(words, move, more)
+    end
+    if recorded then
+      ranked = count == 0 and recorded or ranked .. recorded
       count = count + 1
-      local recorded
-      if moving.is_wide then
-        put_score(words, move, more, moving, true)
-        recorded = unranked(words, move, more)
-      else
-        recorded = rank_move(words, move, more, moving)
-      end
-      ranked = count == 1 and recorded or ranked .. recorded
     end
     move = more and more + MORE.size or move + MOVE.size
   end

@@ -18,40 +18,82 @@ export const ASKED_KEY = { user: 0, field: 1, size: 2 } as const;
 /** Keys of `commit`; then the blocks' users, then all others, which blocks name by their number in KEYS. */
 export const COMMIT_KEY = { outbox: 0, counters: 1, oldKeys: 2, users: 3 } as const;
 
-/** The words of the call, and where those of the blocks begin. */
-export const COMMIT_ARG = { call: 0, bytes: 1 } as const;
+/** The words of the call; then those of each block; then all bytes. */
+export const COMMIT_ARG = { call: 0 } as const;
 
 /**
- * The words of a block. `generation`: that of new users ('' for the first), which must not have changed, if the user must not exist; else
- * `false`. `deletes`: the user is deleted. `isRecalled`: the user was not read, so the keys must be checked. Then where the sections begin (the first word is 1), of which each ends where the next begins:
- * USEs, FIELDs, REACHED_TIMEs, the IDs of the records (only in a retry), COUNTs, and for each record the number of its MOVEs and these, or
- * `false` if it has no leaderboards.
+ * The words of the call, then its SETs; from the word `counts` (the first is 1) its HASH_COUNTS. `step`: `true`: all blocks are written
+ * or none; `false`: each for itself. `blockCounts`: the number of the argument with the COUNTs of each block, which are a list;
+ * `false` if they are not needed.
+ */
+export const CALL = {
+  tenantNo: 0,
+  retryPosition: 1,
+  isWide: 2,
+  blockCount: 3,
+  order: 4,
+  step: 5,
+  blockCounts: 6,
+  counts: 7,
+  size: 8,
+} as const;
+
+/**
+ * A sorted set of a leaderboard: its number in KEYS, the most participants (false for no limit), the leaderboard, the run's day and the
+ * group; then two words `false`. When the commit begins, it puts the key and the packed `place` there, and later what it knows
+ * of the set.
+ */
+export const SET = {
+  key: 0,
+  max: 1,
+  place: 2,
+  runDay: 3,
+  group: 4,
+  /** The score of the last rank, if it is known. */
+  threshold: 5,
+  /** Scores that are written later. */
+  held: 6,
+  size: 7,
+} as const;
+
+/** What the call adds to the counts of a hash: its number in KEYS, the number of fields, the fields, then what is added to each. */
+export const HASH_COUNTS = { key: 0, size: 1, fields: 2 } as const;
+
+/**
+ * The words of a block. `bytes`: the number of the argument with its first bytes. `records`: where the words of its records begin: at
+ * `generation` if the block only has a state, counts and records. Others have, before the records, the generation of new users
+ * ('' for the first), which must not have changed, if the user must not exist, else `false`; whether the user is deleted; whether
+ * the user was not read (`isRecalled`), so the keys must be checked; and where the sections begin (the first word is 1), of
+ * which each ends where the next begins: USEs, FIELDs, REACHED_TIMEs, the IDs of the records (only in a retry).
  */
 export const BLOCK = {
   userId: 0,
-  generation: 1,
-  deletes: 2,
-  isRecalled: 3,
-  recordCount: 4,
-  uses: 5,
-  fields: 6,
-  times: 7,
-  ids: 8,
-  counts: 9,
-  records: 10,
+  bytes: 1,
+  recordCount: 2,
+  records: 3,
+  generation: 4,
+  deletes: 5,
+  isRecalled: 6,
+  uses: 7,
+  fields: 8,
+  times: 9,
+  ids: 10,
   size: 11,
 } as const;
 
-/** A block's words and states, then the bytes of its records. */
-export const BLOCK_BYTES = { words: 0, expected: 1, state: 2, records: 3 } as const;
+/** The bytes of a block: its states, then those of its records. */
+export const BLOCK_BYTES = { expected: 0, state: 1, records: 2 } as const;
 
-/** The bytes of a record, before and after its leaderboards. Without bytes, only the moves are made. */
-export const RECORD_BYTES = { head: 0, tail: 1, size: 2 } as const;
+/**
+ * The words of a record: the number of its MOVEs, `false` if it has no leaderboards; whether it has bytes after the leaderboards; then
+ * the MOVEs. Its bytes are one or two arguments. Without bytes, only the moves are made.
+ */
+export const RECORD_WORDS = { moves: 0, hasTail: 1, size: 2 } as const;
 
 /** The wide and the narrow bucket of an idempotency key, its field there, and its use. */
 export const USE = { wide: 0, narrow: 1, field: 2, use: 3, size: 4 } as const;
 
-/** A hash, a field and a number to add. A count that becomes 0 is removed. */
+/** A count of a block: a hash, a field and a number to add. A count that becomes 0 is removed. */
 export const COUNT = { key: 0, field: 1, added: 2, size: 3 } as const;
 
 /** A hash, a field, the value that was read, and the new one; `''`: there is no such field. */
@@ -65,43 +107,39 @@ export const REACHED_TIME = { run: 0, first: 1, last: 2, size: 3 } as const;
  * reports: the user enters the sorted set or stays in it, and the list of groups does not change.
  */
 export const MOVE = {
-  board: 0,
-  runDay: 1,
-  group: 2,
-  /** The number of the group's sorted set in KEYS; the user's score in it. */
-  key: 3,
-  score: 4,
-  /** The score in the group before. */
-  before: 5,
-  /** Most participants; false for no limit. */
-  max: 6,
-  hasMore: 7,
-  size: 8,
+  /** Where the words of the call have the group's SET. */
+  set: 0,
+  score: 1,
+  /** The user's score in the group before. */
+  before: 2,
+  hasMore: 3,
+  size: 4,
 } as const;
 
-/** The rest of a move that needs it. Keys are numbers in KEYS, `false` for none. Without `ranked`, the user only changes the group. */
+/** The rest of a move that needs it. `groups` is a number in KEYS, `false` for none. Without `ranked`, the user only changes the group. */
 export const MORE = {
   floor: 0,
   /** The user's member in the group's sorted set, if the score is above the floor. */
   member: 1,
-  /** The sorted set to leave, and the member in it. */
-  oldKey: 2,
+  /** The SET to leave, `false` for none, and the member in it. */
+  oldSet: 2,
   oldMember: 3,
   /** The run's list of groups, if the group must be added to it, or removed when its set becomes empty. */
   groups: 4,
   isGroupNew: 5,
-  oldGroup: 6,
-  ranked: 7,
+  group: 6,
+  oldGroup: 7,
+  ranked: 8,
   /** A webhook reports its ranks, so events of batches are also ranked. */
-  heard: 8,
+  heard: 9,
   /** The record also contains the scores. */
-  scores: 9,
+  scores: 10,
   /** Members are in the order of their times, and no two users share a rank. */
-  tied: 10,
+  tied: 11,
   /** As in RECORDED_BOARD. */
-  oldReached: 11,
-  reached: 12,
-  size: 13,
+  oldReached: 12,
+  reached: 13,
+  size: 14,
 } as const;
 
 /**

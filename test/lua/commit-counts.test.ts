@@ -15,13 +15,16 @@ const key = countersKey(part);
 type Added = Record<string, number>;
 
 /** Commits one block for each list of counts, together. */
-async function commit(...lists: readonly Added[]): Promise<void> {
-  const blocks = lists.map((counts): Block => {
+const commit = (...lists: readonly Added[]): Promise<void> => commitWithout(-1, ...lists);
+
+/** The same, but the user of one block has changed, whose change is then given up. */
+async function commitWithout(outdated: number, ...lists: readonly Added[]): Promise<void> {
+  const blocks = lists.map((counts, at): Block => {
     const userId = randomUUID();
     const record = { [RECORD.kind]: KIND.user, [RECORD.id]: userId.replaceAll('-', ''), [RECORD.userId]: userId };
     return {
       userId,
-      expected: null,
+      expected: at === outdated ? Buffer.from('former state') : null,
       generation: '',
       state: Buffer.from('state'),
       uses: [],
@@ -30,11 +33,16 @@ async function commit(...lists: readonly Added[]): Promise<void> {
       records: [mapPart(record, null)],
     };
   });
+  const computed = new Set<Block>();
   const subjects = blocks.map((block) => ({
     userId: block.userId,
     keys: [],
     isGuarded: false,
-    compute: () => ({ block }),
+    compute: () => {
+      const isFirst = !computed.has(block);
+      computed.add(block);
+      return { block: isFirst ? block : null };
+    },
   }));
   await changeUsers(callsOnce(redis), part, subjects);
 }
@@ -53,6 +61,17 @@ test.each([
   const counts = await redis.hgetall(key);
   expect(counts).toMatchObject({ b: '3' });
   expect(counts).not.toHaveProperty('a');
+});
+
+test.each([
+  ['a few counts', (counts: Added) => counts],
+  ['many counts', amongOthers],
+])('%s: a block that does not hold adds nothing to those of its call', async (_, with_) => {
+  await redis.del(key);
+  await commitWithout(1, with_({ a: 2 }), with_({ a: -2, b: 1 }), with_({ c: 4 }));
+  const counts = await redis.hgetall(key);
+  expect(counts).toMatchObject({ a: '2', c: '4' });
+  expect(counts).not.toHaveProperty('b');
 });
 
 test.each([

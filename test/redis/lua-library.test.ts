@@ -2,7 +2,7 @@ import { expect, test } from 'vitest';
 import { inlineNames, luaTokens } from '../../src/redis/lua-library.ts';
 
 test('replaces names of keys, positions, offsets and values by their values', () => {
-  expect(inlineNames('step[STEP_PART.answered][words[BLOCK.uses]]', 'a.lua')).toBe('step[8][words[6]]');
+  expect(inlineNames('step[STEP_PART.answered][words[BLOCK.uses]]', 'a.lua')).toBe('step[8][words[8]]');
   expect(inlineNames('uses[at + USE.field]', 'a.lua')).toBe('uses[at + 2]');
   expect(inlineNames('{ [RECORD.kind] = KIND.event }', 'a.lua')).toBe("{ ['k'] = 'e' }");
   expect(inlineNames('keys >= USED.wideKeys', 'a.lua')).toBe('keys >= 128');

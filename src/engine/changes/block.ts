@@ -1,7 +1,7 @@
 /** A user's change as `lua/commit.lua` takes it: the new state, used keys, counts, moves on leaderboards, and records. */
 import { Packr } from 'msgpackr';
 import { completionsField, COUNTER, TEAM_SUM } from '../../packed/call-fields.ts';
-import { BLOCK } from '../../packed/commit-fields.ts';
+import { BLOCK, CALL } from '../../packed/commit-fields.ts';
 import { EVENT_RECORD, RECORD } from '../../packed/record-fields.ts';
 import { tiePrefix } from '../../packed/state.ts';
 import {
@@ -245,17 +245,88 @@ export function commitCall(
     oldKeysKey(part),
     ...blocks.map(({ userId }) => userKey(part, userId)),
   ]);
-  const bytes: Buffer[] = [];
-  for (const block of blocks) {
+  const sets = new SetWords(part, keys);
+  // The words of the call, those of the blocks, then the bytes.
+  const args: Buffer[] = Array.from({ length: 1 + blocks.length }, () => NOTHING);
+  for (const [at, block] of blocks.entries()) {
     const { expected, state, records } = block;
-    const words = blockWords(part, keys, block, { isRetry: retryPosition !== '', isRecalled: recalled.has(block) });
-    bytes.push(packWords(words), expected ?? NOTHING, state === 'deleted' || state === null ? NOTHING : state);
-    for (const { head, tail } of records) bytes.push(head, tail);
+    const words = blockWords(part, sets, block, {
+      firstArg: args.length + 1,
+      isRetry: retryPosition !== '',
+      isRecalled: recalled.has(block),
+    });
+    args[1 + at] = packWords(words);
+    args.push(expected ?? NOTHING, state === 'deleted' || state === null ? NOTHING : state);
+    for (const { head, tail } of records) {
+      args.push(head);
+      if (tail.length > 0) args.push(tail);
+    }
   }
-  const stepWords = step === 'together' || (step !== null && packedStepPart(keys, step, bytes));
-  // In the order in which `main` of `lua/commit.lua` reads them.
-  const call = [String(part.tenantNo), retryPosition, part.isWide === true, blocks.length, orderOf(blocks), stepWords];
-  return { keys: keys.keys, args: [packWords(call), ...bytes] };
+  const counts = hashCounts(keys, blocks);
+  // A single block that does not hold leaves nothing to write, unless an earlier try wrote it.
+  const hasBlockCounts = counts.length > 0 && (blocks.length > 1 || retryPosition !== '');
+  if (hasBlockCounts) args.push(packr.pack(blocks.map((block) => countWords(keys, block))));
+  const blockCounts = hasBlockCounts && args.length;
+  const stepWords = step === 'together' || (step !== null && packedStepPart(keys, step, args));
+  // In the order of CALL.
+  args[0] = packWords([
+    String(part.tenantNo),
+    retryPosition,
+    part.isWide === true,
+    blocks.length,
+    orderOf(blocks),
+    stepWords,
+    blockCounts,
+    CALL.size + sets.words.length + 1,
+    ...sets.words,
+    ...counts,
+  ]);
+  return { keys: keys.keys, args };
+}
+
+/** The sorted sets that a call moves users in, in the order in which they are first named. */
+class SetWords {
+  /** In the order of SET. */
+  readonly words: unknown[] = [];
+  readonly keys: KeyNumbers;
+  readonly part: TenantPart;
+  private readonly positions = new Map<number, number>();
+
+  constructor(part: TenantPart, keys: KeyNumbers) {
+    this.part = part;
+    this.keys = keys;
+  }
+
+  /** Where the words of the call have a group's set. */
+  of({ board, runDay }: ScoreChange, group: string): number {
+    const key = this.keys.of(boardKey(this.part, { boardNo: board.no, runDay, group }));
+    let position = this.positions.get(key);
+    if (position === undefined) {
+      position = CALL.size + this.words.length + 1;
+      this.positions.set(key, position);
+      this.words.push(key, board.max ?? false, board.no, runDay, group, false, false);
+    }
+    return position;
+  }
+}
+
+/** In the order of COUNT. */
+const countWords = (keys: KeyNumbers, { counts }: Block): unknown[] =>
+  counts.flatMap(({ key, field, added }) => [keys.of(key), field, added]);
+
+/** What all blocks add to the counts, in the order of HASH_COUNTS. A sum of 0 stays, in case one of its blocks does not hold. */
+function hashCounts(keys: KeyNumbers, blocks: readonly Block[]): unknown[] {
+  const hashes = new Map<string, Map<string, number>>();
+  for (const { counts } of blocks) {
+    for (const { key, field, added } of counts) {
+      let fields = hashes.get(key);
+      if (fields === undefined) hashes.set(key, (fields = new Map<string, number>()));
+      fields.set(field, (fields.get(field) ?? 0) + added);
+    }
+  }
+  const words: unknown[] = [];
+  for (const [key, fields] of hashes) words.push(keys.of(key), fields.size, ...fields.keys(), ...fields.values());
+  return words;
 }
 
 /** The blocks of all records in the order of the records, unless it is that of the blocks. Records of a block are in order. */
@@ -268,31 +339,36 @@ function orderOf(blocks: readonly Block[]): number[] | false {
 /** In the order of BLOCK. */
 function blockWords(
   part: TenantPart,
-  keys: KeyNumbers,
+  sets: SetWords,
   block: Block,
-  { isRetry, isRecalled }: { isRetry: boolean; isRecalled: boolean },
+  { firstArg, isRetry, isRecalled }: { firstArg: number; isRetry: boolean; isRecalled: boolean },
 ): unknown[] {
-  const { userId, expected, generation, state, records } = block;
-  const words: unknown[] = [userId, expected === null && generation, state === 'deleted', isRecalled, records.length];
-  words.length = BLOCK.size;
-  const begin = (section: number): number => (words[section] = words.length + 1);
-  begin(BLOCK.uses);
-  for (const { bucket, field, use } of block.uses) {
-    const wide = idempotencyKey(part, bucket);
-    words.push(keys.of(wide), keys.of(narrowBucket(wide, field)), field, use);
+  const { keys } = sets;
+  const { userId, expected, generation, state, uses, fields, records } = block;
+  const words: unknown[] = [userId, firstArg, records.length, BLOCK.generation + 1];
+  const times = reachedTimes(part, records);
+  const hasSections = uses.length > 0 || fields.length > 0 || times.size > 0 || isRetry;
+  if (hasSections || expected === null || state === 'deleted') {
+    words.push(expected === null && generation, state === 'deleted', isRecalled);
+    words.length = BLOCK.size;
+    const begin = (section: number): number => (words[section] = words.length + 1);
+    begin(BLOCK.uses);
+    for (const { bucket, field, use } of uses) {
+      const wide = idempotencyKey(part, bucket);
+      words.push(keys.of(wide), keys.of(narrowBucket(wide, field)), field, use);
+    }
+    begin(BLOCK.fields);
+    for (const { key, field, before, value } of fields) words.push(keys.of(key), field, before, value);
+    begin(BLOCK.times);
+    for (const [run, [first, last]] of times) words.push(run, first, last);
+    begin(BLOCK.ids);
+    if (isRetry) for (const { id } of records) words.push(id);
+    begin(BLOCK.records);
   }
-  begin(BLOCK.fields);
-  for (const { key, field, before, value } of block.fields) words.push(keys.of(key), field, before, value);
-  begin(BLOCK.times);
-  for (const [run, [first, last]] of reachedTimes(part, records)) words.push(run, first, last);
-  begin(BLOCK.ids);
-  if (isRetry) for (const { id } of records) words.push(id);
-  begin(BLOCK.counts);
-  for (const { key, field, added } of block.counts) words.push(keys.of(key), field, added);
-  begin(BLOCK.records);
-  for (const { moves } of records) {
-    words.push(moves !== null && moves.length);
-    for (const move of moves ?? []) addMove(words, part, keys, move, userId);
+  for (const { moves, tail } of records) {
+    // In the order of RECORD_WORDS.
+    words.push(moves !== null && moves.length, tail.length > 0);
+    for (const move of moves ?? []) addMove(words, sets, move, userId);
   }
   return words;
 }
@@ -318,17 +394,15 @@ function noteTime(
 }
 
 /** In the order of MOVE and MORE. */
-function addMove(words: unknown[], part: TenantPart, keys: KeyNumbers, move: ScoreChange, userId: string): void {
+function addMove(words: unknown[], sets: SetWords, move: ScoreChange, userId: string): void {
   const { board, runDay, group, oldGroup, oldScore, score, onlyGroup } = move;
   const floor = board.floor ?? 0;
   const isSameSet = group === oldGroup;
-  const setOf = (name: string): number => keys.of(boardKey(part, { boardNo: board.no, runDay, group: name }));
-  words.push(board.no, runDay, group, setOf(group), score, isSameSet ? oldScore : floor, board.max ?? false);
   const stood = oldScore > floor;
   const stands = score > floor;
   const isInPlace = stands && isSameSet && floor === 0 && (stood || board.groups === undefined);
   const hasMore = !isInPlace || onlyGroup || board.heard === true || board.scores === true;
-  words.push(hasMore);
+  words.push(sets.of(move, group), score, isSameSet ? oldScore : floor, hasMore);
   if (!hasMore) return;
   const isTied = board.ties === true && floor !== 0;
   const old = { reached: move.oldReached ?? 0, secondary: move.oldSecondary };
@@ -339,10 +413,11 @@ function addMove(words: unknown[], part: TenantPart, keys: KeyNumbers, move: Sco
   words.push(
     floor,
     member,
-    leaves && setOf(oldGroup),
+    leaves && sets.of(move, oldGroup),
     oldMember,
-    board.groups !== undefined && keys.of(boardGroupsKey(part, { boardNo: board.no, runDay })),
+    board.groups !== undefined && sets.keys.of(boardGroupsKey(sets.part, { boardNo: board.no, runDay })),
     stands && board.groups !== undefined && (!stood || leaves || !isSameSet),
+    group,
     oldGroup,
     !onlyGroup,
     board.heard === true,
