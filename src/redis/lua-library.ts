@@ -225,9 +225,6 @@ const GARBAGE_PAUSE = 400;
  */
 const GARBAGE_STEP = 130;
 
-/** Calls a function of the library instead of a field of `redis`, which takes two look-ups more. */
-const withDirectCalls = (text: string): string => text.replaceAll('redis.call(', 'redis_call(');
-
 const MAIN = /^local function main\(\)$/m;
 
 /**
@@ -251,16 +248,15 @@ local function globals()
   return ${GLOBALS}
 end
 local ${GLOBALS}
-local KEYS, ARGV, redis_call
+local KEYS, ARGV
 
-${withDirectCalls(includes.join('\n\n'))}
+${includes.join('\n\n')}
 
-${withDirectCalls(MAIN.test(own) ? own : `local function main()\n${own}\nend`)}
+${MAIN.test(own) ? own : `local function main()\n${own}\nend`}
 
 local function take_globals()
   if not redis then
     ${GLOBALS} = globals()
-    redis_call = redis.call
     collectgarbage('setpause', ${GARBAGE_PAUSE})
     collectgarbage('setstepmul', ${GARBAGE_STEP})
   end
