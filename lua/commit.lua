@@ -213,7 +213,7 @@ local function add_together(key, call, first, size)
     local field, added, value = call[first + n - 1], call[first + n - 1 + size], tonumber(values[n] or 0)
     local sum = value + added
     if added == 0 then
-      -- It stays as it is.
+      -- It is unchanged.
     elseif value >= MOST_EXACT or value <= -MOST_EXACT or sum >= MOST_EXACT or sum <= -MOST_EXACT then
       redis.call('HINCRBY', key, field, text_of(added))
     elseif sum == 0 then

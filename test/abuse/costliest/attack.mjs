@@ -1,4 +1,4 @@
-// The process of an attacker: sends one request again and again until it is told to end. Reads the answers without parsing them.
+// The process of an attacker: sends one request again and again until the test ends it. Reads the answers without parsing them.
 import { Agent, request } from 'node:http';
 import { setTimeout as sleep } from 'node:timers/promises';
 
