@@ -56,10 +56,10 @@ describe('Supervisor', () => {
     const supervisor = new Supervisor(new Lines());
     await supervisor.start({ ...child('roomy', 'works'), nodeOptions: NODE_OPTIONS });
     const options = (): Promise<string> => readFile(join(folder, 'roomy.options'), 'utf8');
-    expect(await options()).toContain('--max-semi-space-size=64');
+    expect(await options()).toContain(NODE_OPTIONS.join(' '));
     await rm(join(folder, 'roomy.options'));
     process.kill((await starts('roomy'))[0]!, 'SIGKILL');
-    await expect.poll(() => options().catch(() => '')).toContain('--max-semi-space-size=64');
+    await expect.poll(() => options().catch(() => '')).toContain(NODE_OPTIONS.join(' '));
     await supervisor.stop('roomy', 10_000);
   });
 
