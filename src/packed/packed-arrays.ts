@@ -2,7 +2,7 @@ import type { ErrorCode } from '../errors.ts';
 import type { Decimal } from '../domain/decimal.ts';
 import type { UNSENT_EVENT } from './call-fields.ts';
 import type { Compensated, PackedCompletion, RecordedGuard } from './record.ts';
-import type { HistorySum, PackedPause, PackedQuest, PackedQuestPeriod, PackedTotal } from './state.ts';
+import type { HistorySum, PackedPause, PackedTotal } from './state.ts';
 
 // Creates the arrays that TypeScript packs. No other code needs to know the order of their positions.
 
@@ -22,17 +22,6 @@ export const recordedGuard = ({ guard, action }: { guard: number; action: number
 /** COMPLETED without a known cause. `period`: of a repeating achievement. */
 export const packedCompletion = (achievementNo: number, atMs: number, period?: number): PackedCompletion =>
   period === undefined ? [achievementNo, atMs] : [achievementNo, atMs, null, period];
-
-/** QUEST_PERIOD. */
-export const packedQuestPeriod = (quest: Decimal & { period: number; isDone: boolean }): PackedQuestPeriod => [
-  quest.period,
-  quest.whole,
-  quest.micros,
-  quest.isDone ? 1 : 0,
-];
-
-/** QUEST. */
-export const packedQuest = (times: number, periods: PackedQuestPeriod[]): PackedQuest => [times, periods];
 
 /** COMPENSATED without a single award: points of a trigger that were taken; negative if given. `day`: their date (epoch day). */
 export function packedTaken(taken: {

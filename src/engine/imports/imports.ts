@@ -6,7 +6,6 @@ import type { Clock } from '../../clock.ts';
 import type { Author } from '../../domain/administration/author.ts';
 import { type ImportedOutcome, type ImportedUser, MOST_IMPORTED_ROWS } from '../../domain/imported-user.ts';
 import { AppError } from '../../errors.ts';
-import { packState } from '../../packed/pack-state.ts';
 import { packedCompletion, packedPause } from '../../packed/packed-arrays.ts';
 import { packedImportedAward, packedImportedDay, packedImportedSettlement } from '../../packed/packed-import.ts';
 import { KIND, kindField, RECORD, SETTLED } from '../../packed/record-fields.ts';
@@ -167,9 +166,7 @@ function importOf(
   }: { part: TenantPart; id: string; userId: string; name: string; boards: Boards; isCleared: IsCleared },
 ): UserChange<{ outcome: Outcome } | ImportedRecord> {
   const { generation } = read;
-  const user = decodeUser(packState(draft.state));
-  user.importedBy = name;
-  user.generation = generation === '' ? null : Number(generation);
+  const user = { ...draft.state, importedBy: name, generation: generation === '' ? null : Number(generation) };
   const packed = encodeUser(user);
   const refusal = lackOfRoom(user, packed, null);
   if (refusal !== null) return unwritten(read, { outcome: refusal.refusal });
