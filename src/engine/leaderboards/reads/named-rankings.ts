@@ -9,7 +9,8 @@ import type { UserReads } from '../../users/user-reads.ts';
 import { leaderboardResponse } from '../../responses/leaderboards.ts';
 import { GivenStandings } from '../given-standings.ts';
 import { LiveStandings } from '../live-standings.ts';
-import { type PastRuns, groupsOfRun } from '../runs.ts';
+import type { KeptRuns } from '../kept-runs.ts';
+import { groupsOfRun } from '../runs.ts';
 import { shownRankings } from '../shown-rankings.ts';
 import { type Member, memberPage, ranked, rankedScore } from '../standings.ts';
 import type { BoardGroups } from './board-groups.ts';
@@ -22,7 +23,7 @@ type AmongQuery = Static<typeof RankingsAmongRequest> & Pick<PageQuery, 'groupOf
 export function createNamedRankings(
   redis: Redis,
   users: UserReads,
-  past: PastRuns,
+  past: KeptRuns,
   runs: RequestedRuns,
   groupAmong: BoardGroups['groupAmong'],
 ) {
