@@ -4,7 +4,8 @@ import { dropMetadata, noteMetadata } from './metadata.ts';
 import type { PointsMove } from './points.ts';
 import type { Plan, PlanBoard } from './plan.ts';
 import { secondaryOf } from '../domain/secondary-score.ts';
-import { type Tie, timedMember } from '../packed/state.ts';
+import { HISTORY_SUM } from '../packed/call-fields.ts';
+import { type HistorySum, type Tie, timedMember } from '../packed/state.ts';
 import { isEqual, isZero, leavesRange, minus, plus, reaches } from './sums.ts';
 import { type RunOfPlan, correct, credit, type TeamMove } from './teams.ts';
 import type { Score, ScoreTime, User } from './user.ts';
@@ -199,6 +200,14 @@ export interface RunScore extends Decimal {
   /** The rank number of the secondary score; absent for none. */
   secondary?: number;
 }
+
+export const runScore = (sum: HistorySum): RunScore => ({
+  runDay: sum[HISTORY_SUM.runDay],
+  whole: sum[HISTORY_SUM.whole],
+  micros: sum[HISTORY_SUM.micros],
+  reached: sum[HISTORY_SUM.reached] ?? null,
+  secondary: sum[HISTORY_SUM.secondary] ?? 0,
+});
 
 /** Replaces the user's score in a run. One that equals the leaderboard's floor is removed. */
 export function putScore(
