@@ -28,7 +28,6 @@ import type { Scripts } from '../scripts.ts';
 import { BadImport, type Draft, SkippedUser } from './draft.ts';
 import { addPoints } from './points.ts';
 import { addQuests, beginDraft } from './profile.ts';
-import { addTiers } from './tiers.ts';
 import { addScores, addTotals, raisePeaks } from './scores.ts';
 import { addStreaks } from './streaks.ts';
 import { packedUser } from '../../redis/parts.ts';
@@ -239,3 +238,18 @@ const importedRecord = (draft: Draft, id: string, userId: string): ImportedRecor
     [RECORD.tiers]: draft.tiers.map(({ boardNo, tier }): RecordedTier => [boardNo, tier]),
   }),
 });
+
+/** Adds the user's tiers on leaderboards with leagues. Throws BadImport for a tier that the leaderboard does not have. */
+function addTiers({ compiled, tiers, skipped }: Draft, { leaderboards = {} }: ImportedUser): void {
+  for (const [key, { tier }] of Object.entries(leaderboards)) {
+    if (tier === undefined) continue;
+    const field = `leaderboards.${key}.tier`;
+    const board = compiled.catalog.leaderboards.find((one) => one.key === key);
+    if (board === undefined) skipped.push({ field, reason: 'no leaderboard has this key', days: 0 });
+    else if (board.leagues === null) skipped.push({ field, reason: 'the leaderboard has no leagues', days: 0 });
+    else if (tier > board.leagues.tiers.length)
+      throw new BadImport(`${field}: the leaderboard has only ${board.leagues.tiers.length} tiers.`);
+    // Users are in the lowest tier until they leave it.
+    else if (tier > 1) tiers.push({ boardNo: board.no, tier: tier - 1 });
+  }
+}
