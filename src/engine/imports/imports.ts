@@ -6,8 +6,13 @@ import type { Clock } from '../../clock.ts';
 import type { Author } from '../../domain/administration/author.ts';
 import { type ImportedOutcome, type ImportedUser, MOST_IMPORTED_ROWS } from '../../domain/imported-user.ts';
 import { AppError } from '../../errors.ts';
-import { packedCompletion, packedPause } from '../../packed/packed-arrays.ts';
-import { packedImportedAward, packedImportedDay, packedImportedSettlement } from '../../packed/packed-import.ts';
+import {
+  packedCompletion,
+  packedImportedAward,
+  packedImportedDay,
+  packedImportedSettlement,
+  packedPause,
+} from '../../packed/packed-arrays.ts';
 import { KIND, kindField, RECORD, SETTLED } from '../../packed/record-fields.ts';
 import type { ImportedRecord, RecordedTier } from '../../packed/record.ts';
 import type { RecordAudit } from '../../postgres/access/audit.ts';

@@ -69,6 +69,13 @@ export function compareBytes(a: string, b: string): number {
   return a.length - b.length;
 }
 
+/** Negative if a member has a better place than another. */
+export const comparePlaces = (board: Pick<Leaderboard, 'order'>, a: Member, b: Member): number =>
+  turned(board, b.score - a.score) ||
+  (b.secondary ?? 0) - (a.secondary ?? 0) ||
+  (a.reached ?? 0) - (b.reached ?? 0) ||
+  compareBytes(b.userId, a.userId);
+
 /** A UTF-16 unit, moved to where its character's UTF-8 sorts: surrogates after all others. */
 const inBytes = (unit: number): number => (unit < 0xd800 ? unit : unit < 0xe000 ? unit + 0x2000 : unit - 0x800);
 

@@ -1,5 +1,4 @@
 /** Differences between tables of Postgres about leagues: tiers, cohorts and moves. Redis has none of it. */
-import { turned } from '../../domain/leaderboard.ts';
 import { dateOf, DAY_MS } from '../../domain/periods.ts';
 import { hasPlace } from '../../rules/hiding.ts';
 import { scoreIn } from '../../rules/leaderboards.ts';
@@ -20,6 +19,7 @@ import { userKey } from '../../redis/keys.ts';
 import { knownPart } from '../../redis/parts.ts';
 import { moveOf, moveOfInactive, tierAfter, tierIn } from '../../rules/leagues.ts';
 import { COHORT_USERS } from '../../domain/leagues.ts';
+import { comparePlaces } from '../leaderboards/standings.ts';
 import { type BoardSets, readState } from './derived-keys.ts';
 import { ONLY_POSTGRES } from './suspect-rewards.ts';
 import type { Sides, Suspect } from './confirmation.ts';
@@ -210,12 +210,5 @@ const moveText = (moved: ClosedSeat['moved']): string =>
   moved === null ? 'no move' : `from tier ${moved.before + 1} to ${moved.after + 1}, rank ${moved.rank ?? 'none'}`;
 
 /** Whether a final score ranks before another one. */
-function isBetter({ ranking, timed }: BoardSets, a: CohortMember, b: CohortMember): boolean {
-  if (a.score !== b.score) return turned(ranking, a.score - b.score) > 0;
-  if (!timed) return false;
-  const [first, second] = [a, b].map(({ secondary }) => secondary ?? 0) as [number, number];
-  if (first !== second) return first > second;
-  const [earlier, later] = [a, b].map(({ reached }) => reached ?? 0) as [number, number];
-  if (earlier !== later) return earlier < later;
-  return Buffer.compare(Buffer.from(a.userId), Buffer.from(b.userId)) > 0;
-}
+const isBetter = ({ ranking, timed }: BoardSets, a: CohortMember, b: CohortMember): boolean =>
+  (timed || a.score !== b.score) && comparePlaces(ranking, a, b) < 0;
