@@ -18,9 +18,8 @@ import { createAnalyticsReads } from '../src/engine/analytics/analytics-reads.ts
 import { CostlyReads } from '../src/engine/analytics/costly-reads.ts';
 import { createGroupComparison } from '../src/engine/analytics/group-comparison.ts';
 import { PointsReads } from '../src/engine/points/points-reads.ts';
-import { packState } from '../src/packed/pack-state.ts';
-import type { PackedStreak } from '../src/packed/state.ts';
-import { USER } from '../src/packed/user-fields.ts';
+import { encodeUser } from '../src/rules/user-codec.ts';
+import { newUser } from '../src/rules/user.ts';
 import { createPool } from '../src/postgres/pool.ts';
 import { historyPool } from '../src/processes/frontend-core.ts';
 import { treeCpu } from './cpu.ts';
@@ -44,17 +43,29 @@ const today = Math.floor(Date.now() / DAY_MS);
 
 /** A user with a few totals, completions and a streak. */
 function stateOf(n: number): Buffer {
-  const streak: PackedStreak = [n % 30, today - (n % 30), today - 1, (today - 1) * DAY_MS, today];
-  return packState({
-    [USER.createdMs]: (today - (n % SUM_DAYS)) * DAY_MS,
-    [USER.updatedMs]: Date.now() - (n % 86_400) * 1_000,
-    [USER.activeDay]: today - (n % 40),
-    [USER.totals]: { 1: [n % 1_000, 0], 2: [n % 70, 0] },
-    [USER.counts]: {},
-    [USER.points]: { 3: n % 5_000 },
-    [USER.completions]: { 5: Date.now() - n, 9: Date.now() - n },
-    [USER.streaks]: [streak, streak, streak],
-    [USER.attributes]: { 1: `value ${n % VALUES}` },
+  const streak = {
+    length: n % 30,
+    startDay: today - (n % 30),
+    lastPeriod: today - 1,
+    extendedMs: (today - 1) * DAY_MS,
+    currentPeriod: today,
+    sums: new Map(),
+  };
+  return encodeUser({
+    ...newUser((today - (n % SUM_DAYS)) * DAY_MS, { freezes: 0, generation: null }),
+    updatedMs: Date.now() - (n % 86_400) * 1_000,
+    activeDay: today - (n % 40),
+    totals: new Map([
+      [1, { whole: n % 1_000, micros: 0, peak: null }],
+      [2, { whole: n % 70, micros: 0, peak: null }],
+    ]),
+    points: new Map([[3, n % 5_000]]),
+    completions: new Map([
+      [5, Date.now() - n],
+      [9, Date.now() - n],
+    ]),
+    streaks: { daily: streak, weekly: streak, monthly: streak },
+    attributes: new Map([[1, `value ${n % VALUES}`]]),
   });
 }
 

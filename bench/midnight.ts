@@ -1,7 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { packState } from '../src/packed/pack-state.ts';
-import type { PackedStreak } from '../src/packed/state.ts';
-import { USER } from '../src/packed/user-fields.ts';
+import { encodeUser } from '../src/rules/user-codec.ts';
+import { newUser, type Streak } from '../src/rules/user.ts';
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { DAY_MS, type Frequency, periodOf } from '../src/domain/periods.ts';
@@ -41,22 +40,35 @@ export async function loadMidnight(options: { redis: Redis; pool: Pool; users: n
 function stateOf(id: string, today: number): Buffer {
   const lastDay = today - 2;
   const { offsetSeconds, untilMs } = zoneOffset(ZONE, today * DAY_MS)!;
-  const streak = (frequency: Frequency): PackedStreak => {
+  const streak = (frequency: Frequency): Streak => {
     const last = periodOf(lastDay, frequency, 'monday');
-    return [3, lastDay - 2, last, lastDay * DAY_MS, last];
+    return {
+      length: 3,
+      startDay: lastDay - 2,
+      lastPeriod: last,
+      extendedMs: lastDay * DAY_MS,
+      currentPeriod: last,
+      sums: new Map(),
+    };
   };
-  return packState({
-    [USER.createdMs]: (today - 40) * DAY_MS,
-    [USER.updatedMs]: lastDay * DAY_MS,
-    [USER.name]: `Name of ${id}`,
-    [USER.zone]: ZONE,
-    [USER.offsetSeconds]: offsetSeconds,
-    [USER.offsetUntilMs]: untilMs,
-    [USER.totals]: { 1: [120, 0], 2: [7, 500_000], 3: [33, 0] },
-    [USER.counts]: {},
-    [USER.streaks]: [streak('daily'), streak('weekly'), streak('monthly')],
-    [USER.points]: { 10: 250 },
-    [USER.completions]: { 20: (today - 30) * DAY_MS, 21: (today - 20) * DAY_MS },
+  return encodeUser({
+    ...newUser((today - 40) * DAY_MS, { freezes: 0, generation: null }),
+    updatedMs: lastDay * DAY_MS,
+    name: `Name of ${id}`,
+    zone: ZONE,
+    offsetSeconds,
+    offsetUntilMs: untilMs,
+    totals: new Map([
+      [1, { whole: 120, micros: 0, peak: null }],
+      [2, { whole: 7, micros: 500_000, peak: null }],
+      [3, { whole: 33, micros: 0, peak: null }],
+    ]),
+    streaks: { daily: streak('daily'), weekly: streak('weekly'), monthly: streak('monthly') },
+    points: new Map([[10, 250]]),
+    completions: new Map([
+      [20, (today - 30) * DAY_MS],
+      [21, (today - 20) * DAY_MS],
+    ]),
   });
 }
 

@@ -10,8 +10,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { dateOf, DAY_MS } from '../src/domain/periods.ts';
 import { uuidText } from '../src/domain/schemas.ts';
 import { eventId } from '../src/engine/ids.ts';
-import { packState } from '../src/packed/pack-state.ts';
-import { USER } from '../src/packed/user-fields.ts';
+import { encodeUser } from '../src/rules/user-codec.ts';
+import { newUser } from '../src/rules/user.ts';
 import { loadCatalog } from '../src/postgres/catalog.ts';
 import { userKey } from '../src/redis/keys.ts';
 import { onlyPart } from '../test/stack/only-part.ts';
@@ -136,15 +136,15 @@ try {
     for (let from = 0; from < USERS; from += AT_ONCE) {
       const ids = Array.from({ length: Math.min(AT_ONCE, USERS - from) }, (_, index) => `reader-${from + index}`);
       const states = ids.map((id) =>
-        packState({
-          [USER.createdMs]: eventMs - 7 * DAY_MS,
-          [USER.updatedMs]: eventMs,
-          [USER.name]: `Name of ${id}`,
-          [USER.email]: `${id}@example.com`,
-          [USER.zone]: ZONE,
-          [USER.offsetSeconds]: OFFSET_MS / 1_000,
-          [USER.offsetUntilMs]: DUE_MS + 90 * DAY_MS,
-          [USER.totals]: { [metricNo]: [1, 0] },
+        encodeUser({
+          ...newUser(eventMs - 7 * DAY_MS, { freezes: 0, generation: null }),
+          updatedMs: eventMs,
+          name: `Name of ${id}`,
+          email: `${id}@example.com`,
+          zone: ZONE,
+          offsetSeconds: OFFSET_MS / 1_000,
+          offsetUntilMs: DUE_MS + 90 * DAY_MS,
+          totals: new Map([[metricNo, { whole: 1, micros: 0, peak: null }]]),
         }),
       );
       await redis.mset(ids.flatMap((id, index) => [userKey(onlyPart(0), id), states[index]!]));

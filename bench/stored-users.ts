@@ -2,9 +2,8 @@ import type { Pool } from 'pg';
 import type { Catalog } from '../src/domain/catalog.ts';
 import { uuidText } from '../src/domain/schemas.ts';
 import { KeyedIds } from '../src/engine/ids.ts';
-import { packState } from '../src/packed/pack-state.ts';
-import type { PackedStreak } from '../src/packed/state.ts';
-import { USER } from '../src/packed/user-fields.ts';
+import { encodeUser } from '../src/rules/user-codec.ts';
+import { newUser } from '../src/rules/user.ts';
 
 const USERS_A_PAGE = 10_000;
 const EVENT_MS = 1_763_800_000_000;
@@ -48,26 +47,30 @@ export async function storeUsers(pool: Pool, catalog: Catalog, users: number): P
 /** A user's state after a while: totals, streaks, points, completions, two runs of each leaderboard. */
 function stateOf(catalog: Catalog, n: number): Buffer {
   const day = 20_000 + (n % 7);
-  const streak: PackedStreak = [n % 40, 20_000, 20_040, 1_763_800_000_000, 20_040];
-  const each = <T>(resources: readonly { no: number }[], value: T): Record<number, T> =>
-    Object.fromEntries(resources.map(({ no }) => [no, value]));
-  return packState({
-    [USER.createdMs]: 1_763_000_000_000,
-    [USER.updatedMs]: 1_763_800_000_000,
-    [USER.name]: `User ${n}`,
-    [USER.zone]: 'Europe/Berlin',
-    [USER.offsetSeconds]: 3_600,
-    [USER.offsetUntilMs]: 1_774_746_000_000,
-    [USER.totals]: each(catalog.metrics, [n % 1_000, 0] as const),
-    [USER.counts]: {},
-    [USER.streaks]: [streak, streak, streak],
-    [USER.points]: each(catalog.pointsSystems, n % 10_000),
-    [USER.completions]: each(catalog.achievements.slice(0, 3), 1_763_800_000_000),
-    [USER.boards]: catalog.leaderboards.flatMap(({ no }) =>
-      [
-        [no, day + 7, '', 1 + (n % 5_000), 0],
-        [no, day, '', 1 + (n % 300), 500_000],
-      ].flat(),
-    ),
+  const streak = {
+    length: n % 40,
+    startDay: 20_000,
+    lastPeriod: 20_040,
+    extendedMs: 1_763_800_000_000,
+    currentPeriod: 20_040,
+    sums: new Map(),
+  };
+  const each = <T>(resources: readonly { no: number }[], value: T): Map<number, T> =>
+    new Map(resources.map(({ no }) => [no, value]));
+  return encodeUser({
+    ...newUser(1_763_000_000_000, { freezes: 0, generation: null }),
+    updatedMs: 1_763_800_000_000,
+    name: `User ${n}`,
+    zone: 'Europe/Berlin',
+    offsetSeconds: 3_600,
+    offsetUntilMs: 1_774_746_000_000,
+    totals: each(catalog.metrics, { whole: n % 1_000, micros: 0, peak: null }),
+    streaks: { daily: streak, weekly: streak, monthly: streak },
+    points: each(catalog.pointsSystems, n % 10_000),
+    completions: each(catalog.achievements.slice(0, 3), 1_763_800_000_000),
+    scores: catalog.leaderboards.flatMap(({ no }) => [
+      { board: no, runDay: day + 7, group: '', whole: 1 + (n % 5_000), micros: 0 },
+      { board: no, runDay: day, group: '', whole: 1 + (n % 300), micros: 500_000 },
+    ]),
   });
 }

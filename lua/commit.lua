@@ -270,14 +270,15 @@ end
 local function write_record(words, at, arg, records)
   local head = ARGV[arg]
   local ranked, words_end = write_moves(words, at)
-  local last = #records
-  records[last + 1] = head
+  local last = #records + 1
+  records[last] = head
   if words[at] and head ~= '' then
-    records[last + 2], last = ranked, last + 1
+    last = last + 1
+    records[last] = ranked
   end
   if words[at + RECORD_WORDS.hasTail] then
     arg = arg + 1
-    records[last + 2] = ARGV[arg]
+    records[last + 1] = ARGV[arg]
   end
   return ranked, words_end, arg + 1
 end

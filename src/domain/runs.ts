@@ -51,6 +51,14 @@ export function runOf(rule: RunRule, day: number): Run | null {
   return { startDay: runStart(rule, n), endDay: last === null ? endDay : Math.min(endDay, last) };
 }
 
+/** The runs from the one that contains a local day (none if there is none) to the last that begins by another. */
+export function* runsFrom(rule: RunRule, day: number, newest: number): Generator<Run> {
+  for (let run = runOf(rule, day); run !== null && run.startDay <= newest;) {
+    yield run;
+    run = run.endDay === null ? null : runOf(rule, run.endDay + 1);
+  }
+}
+
 /** The run that begins on a day, or `null`. */
 export function runFrom(rule: RunRule, day: number): Run | null {
   const run = runOf(rule, day);

@@ -1,8 +1,15 @@
 import type { ErrorCode } from '../errors.ts';
 import type { Decimal } from '../domain/decimal.ts';
 import type { UNSENT_EVENT } from './call-fields.ts';
-import type { Compensated, PackedCompletion, RecordedGuard } from './record.ts';
-import type { HistorySum, PackedPause, PackedQuest, PackedQuestPeriod, PackedTotal } from './state.ts';
+import type {
+  Compensated,
+  PackedCompletion,
+  PackedImportedAward,
+  PackedImportedDay,
+  RecordedGuard,
+  RecordedSettlement,
+} from './record.ts';
+import type { HistorySum, PackedPause, PackedTotal } from './state.ts';
 
 // Creates the arrays that TypeScript packs. No other code needs to know the order of their positions.
 
@@ -22,17 +29,6 @@ export const recordedGuard = ({ guard, action }: { guard: number; action: number
 /** COMPLETED without a known cause. `period`: of a repeating achievement. */
 export const packedCompletion = (achievementNo: number, atMs: number, period?: number): PackedCompletion =>
   period === undefined ? [achievementNo, atMs] : [achievementNo, atMs, null, period];
-
-/** QUEST_PERIOD. */
-export const packedQuestPeriod = (quest: Decimal & { period: number; isDone: boolean }): PackedQuestPeriod => [
-  quest.period,
-  quest.whole,
-  quest.micros,
-  quest.isDone ? 1 : 0,
-];
-
-/** QUEST. */
-export const packedQuest = (times: number, periods: PackedQuestPeriod[]): PackedQuest => [times, periods];
 
 /** COMPENSATED without a single award: points of a trigger that were taken; negative if given. `day`: their date (epoch day). */
 export function packedTaken(taken: {
@@ -60,3 +56,48 @@ export interface UnsentEvent {
 }
 
 export const unsentEvent = (index: number, code: ErrorCode, message: string): UnsentEvent => [index, code, message];
+
+export const packedImportedDay = (day: {
+  metricNo: number;
+  day: number;
+  change: bigint;
+  total: bigint;
+}): PackedImportedDay => [day.metricNo, day.day, String(day.change), String(day.total)];
+
+export const packedImportedAward = (award: {
+  systemNo: number;
+  triggerNo: number;
+  awarded: number;
+  total: number;
+  atMs: number;
+  day: number;
+  boostNos: number[];
+}): PackedImportedAward => [
+  award.systemNo,
+  award.triggerNo,
+  award.awarded,
+  award.total,
+  award.atMs,
+  award.day,
+  award.boostNos,
+];
+
+/** Stands for a missing length if a time follows it. */
+export const NO_LENGTH = -1;
+
+/** SETTLEMENT with its time. */
+export const packedImportedSettlement = (settlement: {
+  frequency: number;
+  kind: RecordedSettlement[1];
+  from: number;
+  to: number;
+  length: number | null;
+  atMs: number;
+}): RecordedSettlement => [
+  settlement.frequency,
+  settlement.kind,
+  settlement.from,
+  settlement.to,
+  settlement.length ?? NO_LENGTH,
+  settlement.atMs,
+];

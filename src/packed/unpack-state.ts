@@ -4,22 +4,9 @@ import { STREAK, USER } from './user-fields.ts';
 /** Decodes what scripts pack. */
 export const unpackr = new Unpackr({ useRecords: false, mapsAsObjects: true, int64AsType: 'number' });
 
-/** Unpacks a state into values by USER; streaks are a list of STREAK. Throws a `TypeError`. */
-export function stateValues(packed: Buffer): Record<number, unknown> {
-  const values = isPackedState(packed) ? (unpackr.unpackMultiple(packed) as unknown[]) : [];
-  if (values.length <= lastOfStreaks) throw new TypeError('not a packed user state');
-  for (const [at, value] of values.entries()) if (value === null) values[at] = undefined;
-  const streaks = Array.from({ length: STREAKS }, (_, nth) => {
-    const from = USER.streaks + nth * STREAK.size;
-    return values.slice(from, from + STREAK.size);
-  });
-  values[USER.streaks] = values[USER.streaks] === undefined ? undefined : streaks;
-  return values as unknown as Record<number, unknown>;
-}
-
 /**
- * Unpacks the first value of a user's state and the one at another position of USER, without the values between them: a
- * quarter of the cost of `stateValues`. Throws a `TypeError` if the bytes up to there are not a state.
+ * Unpacks the first value of a user's state and the one at another position of USER, without the values between them.
+ * Throws a `TypeError` if the bytes up to there are not a state.
  */
 export function firstAndOther(packed: Buffer, position: number): [first: unknown, other: unknown] {
   if (!isPackedState(packed)) throw new TypeError('not a packed user state');
@@ -62,11 +49,19 @@ function afterValues(packed: Buffer, offset: number, count: number): number {
   return at;
 }
 
-/** Like `stateValues`, with field names, for people to read. Throws a `TypeError` if the bytes are not a state. */
+/**
+ * A state by field names, for people to read; streaks are a list of STREAK. Throws a `TypeError` if the bytes are not a state.
+ */
 export function namedState(packed: Buffer): Record<string, unknown> {
-  const state = stateValues(packed);
-  const fields = Object.entries(USER).map(([name, position]) => [name, state[position]] as const);
-  return Object.fromEntries(fields.filter(([, value]) => value !== undefined));
+  const values = isPackedState(packed) ? (unpackr.unpackMultiple(packed) as unknown[]) : [];
+  if (values.length <= lastOfStreaks) throw new TypeError('not a packed user state');
+  const present = values.map((value) => value ?? undefined);
+  const fields = Object.entries(USER).map(([name, position]) => [name, present[position]] as const);
+  const streaks = Array.from({ length: STREAKS }, (_, nth) => {
+    const from = USER.streaks + nth * STREAK.size;
+    return present.slice(from, from + STREAK.size);
+  });
+  return { ...Object.fromEntries(fields.filter(([, value]) => value !== undefined)), streaks };
 }
 
 /** Whether bytes may be a packed state: checks the length and the first byte only. */

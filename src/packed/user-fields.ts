@@ -47,7 +47,10 @@ export const USER = {
   unsubscribed: 35,
   /** A JSON array. */
   deviceTokens: 36,
-  /** SIGN_UP; absent if unknown. */
+  /**
+   * Sign-up date (epoch day), the full years that the clock has counted since, and when the date was set or the zone changed
+   * (epoch ms); absent if unknown.
+   */
   signUp: 37,
   /** The local day (epoch day) from which the next earning interval counts. */
   earnedDay: 38,
@@ -64,7 +67,12 @@ export const USER = {
   /** Number of corrections; absent for none. */
   corrections: 43,
   pauses: 44,
+  /**
+   * The user's own rule: enabled and all (0, 1 or -1: same as for everyone), and a list of metric, whole, micros: the sum that the
+   * metric must reach in a period (empty: same as for everyone).
+   */
   streakRule: 45,
+  /** The user's own sets of weekdays (`src/domain/periods.ts`): the set, from which day on, the set before it; -1: as for everyone. */
   daysOff: 46,
   /** Midnights up to this time (epoch ms) are settled, under earlier settings. */
   settledMs: 47,
@@ -87,7 +95,11 @@ export const USER = {
   holds: 54,
   /** Flat list of SCORE_TIMEs, of scores on leaderboards that need them; absent for none. */
   scoreTimes: 55,
-  /** Number of a repeating achievement → QUEST; absent if events of none counted. */
+  /**
+   * Number of a repeating achievement → times completed, and its QUEST_PERIODS, newest first: number of the period
+   * (`src/domain/repeat.ts`), sum of the events that count in it (whole, micros), and 1 if it was completed, else 0. Absent if events
+   * of none counted.
+   */
   quests: 56,
   /** Flat list of STAYs, in the order in which they began; absent for none. */
   teams: 57,
@@ -147,32 +159,11 @@ export const HOLD = { system: 0, id: 1, amount: 2, expiresMs: 3, size: 4, most: 
 /** A pause of streaks: first and last local day (epoch days), 32 hex digits of a UUID. */
 export const PAUSE = { firstDay: 0, lastDay: 1, id: 2 } as const;
 
-/** A user's own streak rule: 0, 1 or -1 (same as for everyone), and a list of THRESHOLDs (empty: same as for everyone). */
-export const STREAK_RULE = { enabled: 0, all: 1, metrics: 2 } as const;
-
-/** A user's own days off: sets of weekdays (`src/domain/periods.ts`) from `fromDay` on and before it; -1: same as for everyone. */
-export const DAYS_OFF = { set: 0, fromDay: 1, before: 2 } as const;
-
-/**
- * Sign-up date (epoch day), the full years that the clock has counted since, and when the date was set or the zone changed
- * (epoch ms).
- */
-export const SIGN_UP = { day: 0, years: 1, sinceMs: 2 } as const;
-
-/** How often a user completed a repeating achievement, and a list of QUEST_PERIODs, newest first: see QUEST_PERIODS. */
-export const QUEST = { times: 0, periods: 1 } as const;
-
-/** Number of the period (`src/domain/repeat.ts`), sum of the events that count in it, and 1 if it was completed, else 0. */
-export const QUEST_PERIOD = { period: 0, whole: 1, micros: 2, done: 3 } as const;
-
 /**
  * Periods that a state keeps of each repeating achievement: the latest ones with events. Two changes of zone can take a user back
  * two days, so a user's current period is always among them.
  */
 export const QUEST_PERIODS = { most: 3 } as const;
-
-/** The sum that a metric must reach in a streak period. */
-export const THRESHOLD = { metric: 0, whole: 1, micros: 2 } as const;
 
 /**
  * A score in a run of a leaderboard. One list holds all scores of a user. Offsets from a score's first position; `size`:

@@ -32,10 +32,10 @@ export function setHidden(
       const { runDay } = score;
       const floor = board.floor ?? 0;
       const teams = board.team === undefined ? null : allMoves(user, score, isShown ? 1 : -1);
-      const hasPlace = isRanked(board, score);
-      if (!hasPlace && teams === null) return [];
+      const isPlaced = isRanked(board, score);
+      if (!isPlaced && teams === null) return [];
       const entry = entryOf(user, board, score);
-      const place = hasPlace ? entry.score : floor;
+      const place = isPlaced ? entry.score : floor;
       const scores = { oldScore: wasShown ? place : floor, score: isShown ? place : floor };
       return [
         {
@@ -54,8 +54,12 @@ export function setHidden(
 const scoresOn = (user: User, board: PlanBoard, isCleared: (run: RunOfPlan) => boolean): Score[] =>
   user.scores.filter((score) => score.board === board.no && !isCleared(score));
 
-const isRanked = (board: PlanBoard, score: Score): boolean =>
-  doubleOf(score) > (board.floor ?? 0) && !(board.groups !== undefined && score.group === '');
+/** Whether a score is in a sorted set, if its user is not hidden. `grouped`: whether the leaderboard has a breakdown. */
+export const hasPlace = (score: Score, { grouped, floor }: { grouped: boolean; floor: number }): boolean =>
+  doubleOf(score) > floor && !(grouped && score.group === '');
+
+const isRanked = ({ floor = 0, groups }: PlanBoard, score: Score): boolean =>
+  hasPlace(score, { grouped: groups !== undefined, floor });
 
 /** The move that puts a score into its sorted set, and into no record. */
 const entryOf = (user: User, board: PlanBoard, score: Score): ScoreChange => ({

@@ -4,10 +4,11 @@ import { dropMetadata, noteMetadata } from './metadata.ts';
 import type { PointsMove } from './points.ts';
 import type { Plan, PlanBoard } from './plan.ts';
 import { secondaryOf } from '../domain/secondary-score.ts';
-import type { Tie } from '../packed/state.ts';
+import { HISTORY_SUM } from '../packed/call-fields.ts';
+import { type HistorySum, type Tie, timedMember } from '../packed/state.ts';
 import { isEqual, isZero, leavesRange, minus, plus, reaches } from './sums.ts';
 import { type RunOfPlan, correct, credit, type TeamMove } from './teams.ts';
-import type { Score, User } from './user.ts';
+import type { Score, ScoreTime, User } from './user.ts';
 
 /*
  * Leaderboards: a user's scores, and how a change of the user moves them. The score is what was earned inside the run. A user who
@@ -115,12 +116,21 @@ export function isInside({ from = 0, to = DAY_SECONDS }: PlanBoard, second: numb
 const timeIndex = ({ scoreTimes }: User, { board, runDay }: RunOfPlan): number =>
   scoreTimes.findIndex((time) => time.board === board && time.runDay === runDay);
 
+/** When the user reached the score in a run, and its secondary score, as far as it is known. */
+export const timeIn = (user: User, run: RunOfPlan): ScoreTime | undefined => user.scoreTimes[timeIndex(user, run)];
+
+/** The user's member in the sorted sets of a run of a leaderboard with `ties`. */
+export function timedMemberOf(userId: string, user: User, run: RunOfPlan, hasSecondary: boolean): string {
+  const { reached = 0, secondary = 0 } = timeIn(user, run) ?? {};
+  return timedMember(userId, reached, hasSecondary ? secondary : null);
+}
+
 /** When the user reached the score in a run, microseconds; 0 if unknown. */
-export const reachedIn = (user: User, run: RunOfPlan): number => user.scoreTimes[timeIndex(user, run)]?.reached ?? 0;
+export const reachedIn = (user: User, run: RunOfPlan): number => timeIn(user, run)?.reached ?? 0;
 
 /** The rank number of the secondary score in a run, 0 if the user has none; `null` on leaderboards without one. */
 export const secondaryIn = (user: User, { no, secondary }: Pick<PlanBoard, 'no' | 'secondary'>, runDay: number) =>
-  secondary === undefined ? null : (user.scoreTimes[timeIndex(user, { board: no, runDay })]?.secondary ?? 0);
+  secondary === undefined ? null : (timeIn(user, { board: no, runDay })?.secondary ?? 0);
 
 /** Notes when a score was reached, and its secondary score. */
 export function noteReached(user: User, { board, runDay }: RunOfPlan, { reached, secondary }: Tie): void {
@@ -190,6 +200,14 @@ export interface RunScore extends Decimal {
   /** The rank number of the secondary score; absent for none. */
   secondary?: number;
 }
+
+export const runScore = (sum: HistorySum): RunScore => ({
+  runDay: sum[HISTORY_SUM.runDay],
+  whole: sum[HISTORY_SUM.whole],
+  micros: sum[HISTORY_SUM.micros],
+  reached: sum[HISTORY_SUM.reached] ?? null,
+  secondary: sum[HISTORY_SUM.secondary] ?? 0,
+});
 
 /** Replaces the user's score in a run. One that equals the leaderboard's floor is removed. */
 export function putScore(

@@ -27,6 +27,10 @@ export function noteMetadata(
   if (user.metadata.length > MOST_EVENTS) user.metadata.shift();
 }
 
+/** The JSON that the user's entry in a run shows; `null` for none. */
+export const metadataIn = ({ metadata }: User, run: RunOfPlan): string | null =>
+  metadata.find(({ runs }) => runs.some((each) => isSame(each, run)))?.json ?? null;
+
 /** Drops the metadata of entries. */
 export function dropMetadata(user: User, isDropped: (run: RunOfPlan) => boolean): void {
   if (user.metadata.length === 0) return;

@@ -26,8 +26,6 @@ export interface Plan {
   present?: { newest: number; boards: Record<number, true> };
   /** The metric's guards. If absent, guards cost an event only this check. */
   guards?: PlanGuards;
-  /** Number of leaderboards with a breakdown or teams; absent for none. */
-  grouped?: number;
   /** `systems` contains a metric trigger with `blockIfOutOfPoints`. */
   blocks?: true;
   /** `boards` contains a leaderboard with leagues. */
@@ -202,7 +200,6 @@ export interface Counter {
 
 export interface CompiledPlan {
   plan: Plan;
-  json: string;
   counters: Counter[];
   /** Upper bound of an event's work in Redis, in microseconds; see `event-work.ts`. */
   work: number;

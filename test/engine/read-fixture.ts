@@ -4,7 +4,7 @@ import {
   createLeaderboardReads,
   type LeaderboardReads,
 } from '../../src/engine/leaderboards/reads/leaderboard-reads.ts';
-import type { PastRuns } from '../../src/engine/leaderboards/runs.ts';
+import type { KeptRuns } from '../../src/engine/leaderboards/kept-runs.ts';
 import { Persister } from '../../src/engine/persist/persister.ts';
 import { PointsReads } from '../../src/engine/points/points-reads.ts';
 import { createUserPoints, type UserPoints } from '../../src/engine/points/user-points.ts';
@@ -14,6 +14,7 @@ import type { Operation } from '../../src/operations/operation.ts';
 import type { TestDatabase } from '../postgres/database.ts';
 import { CatalogBuilder } from './catalog-builder.ts';
 import { TestEngine } from './events/engine.ts';
+import { NO_PAST } from './leaderboards/no-past.ts';
 
 /** An engine with all reads of what its events did. */
 export class ReadFixture {
@@ -24,14 +25,14 @@ export class ReadFixture {
   readonly streaks: StreakReads;
   readonly leaderboards: LeaderboardReads;
 
-  constructor(laurel: TestEngine, pool: Pool, past?: PastRuns) {
+  constructor(laurel: TestEngine, pool: Pool, past: KeptRuns = NO_PAST) {
     const { redis, users, clock } = laurel;
     this.laurel = laurel;
     this.pool = pool;
     this.points = new PointsReads(redis, pool, clock);
     this.userPoints = createUserPoints(pool, users, clock);
     this.streaks = createStreakReads(redis, pool, users, clock);
-    this.leaderboards = createLeaderboardReads({ redis, users, clock, ...(past !== undefined && { past }) });
+    this.leaderboards = createLeaderboardReads({ redis, users, clock, past });
   }
 
   get compiled(): CompiledCatalog {
@@ -54,7 +55,7 @@ export async function withReads(
   { stack, pool }: TestDatabase,
   build: (builder: CatalogBuilder) => void,
   run: (reads: ReadFixture) => Promise<void>,
-  past?: PastRuns,
+  past?: KeptRuns,
 ): Promise<void> {
   const builder = new CatalogBuilder();
   build(builder);

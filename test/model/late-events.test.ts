@@ -2,6 +2,7 @@ import fc from 'fast-check';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Catalog } from '../../src/domain/catalog.ts';
 import { type Decimal, decimalText } from '../../src/domain/decimal.ts';
+import { NO_PAST } from '../engine/leaderboards/no-past.ts';
 import { createLeaderboardReads } from '../../src/engine/leaderboards/reads/leaderboard-reads.ts';
 import { Persister } from '../../src/engine/persist/persister.ts';
 import { createStreakAdmin } from '../../src/engine/streaks/streak-admin.ts';
@@ -189,7 +190,7 @@ async function readings(catalog: Catalog): Promise<Omit<Readings, 'freezesGiven'
   const { redis, users, clock } = engine;
   const compiled = engine.compiled();
   const streaks = createStreakReads(redis, database.pool, users, clock);
-  const boards = createLeaderboardReads({ redis, users, clock });
+  const boards = createLeaderboardReads({ redis, users, clock, past: NO_PAST });
   const read: Omit<Readings, 'freezesGiven'> = { users: {}, boards: {} };
   for (const id of USERS) {
     const { totals, counts } = await users.state(catalog.tenantNo, id);

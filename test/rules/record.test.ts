@@ -1,9 +1,8 @@
 import { expect, test } from 'vitest';
 import { eventPart } from '../../src/engine/changes/block.ts';
 import { GUARD, GUARD_ACTION } from '../../src/packed/guard-fields.ts';
-import { pack } from '../../src/packed/pack-state.ts';
 import { EVENT_RECORD, KIND, kindField, RECORD, SETTLED } from '../../src/packed/record-fields.ts';
-import { recordOf, unpack } from '../../src/packed/state.ts';
+import { pack, recordOf, unpack } from '../../src/packed/state.ts';
 import type { EventOutcome, RuleEvent } from '../../src/rules/event.ts';
 import { eventRecord, guardedRecord, type StreakRepairs } from '../../src/rules/event-record.ts';
 import {

@@ -9,7 +9,6 @@ import { eventually } from '../chaos/processes.ts';
 import { eventRecord, packedState, writeEntry } from '../engine/persist/outbox-writer.ts';
 import { testDatabase, type TestDatabase } from '../postgres/database.ts';
 import { DyingWorkers } from './dying-workers.ts';
-import { USER } from '../../src/packed/user-fields.ts';
 import { endChild, exitOf, messageOf } from '../stack/child-process.ts';
 
 /** Pending entries, whose steps are enough for every worker to die. */
@@ -50,7 +49,7 @@ async function writeSome(): Promise<void> {
     const bad = n === 4;
     if (bad) records[1]!.v = ['none', 0] as never;
     expected.events.push(...records.slice(0, bad ? 1 : 2).map(({ i }) => i));
-    const states = Object.fromEntries(records.map(({ u }) => [u, packedState({ [USER.attributes]: { 1: number } })]));
+    const states = Object.fromEntries(records.map(({ u }) => [u, packedState({ attributes: new Map([[1, number]]) })]));
     for (const { u } of records) expected.users.set(u, number);
     const position = await writeEntry(redis, 0, { records, states });
     if (bad) expected.damaged.push(position);

@@ -13,7 +13,6 @@ import { eventRecord, packedState, writeEntry } from '../engine/persist/outbox-w
 import { countedDays, storedDays } from '../engine/activity/stored-days.ts';
 import { testDatabase, type TestDatabase } from '../postgres/database.ts';
 import { DyingWorkers } from './dying-workers.ts';
-import { USER } from '../../src/packed/user-fields.ts';
 import { addTo } from '../../src/grouped.ts';
 import { endChild, exitOf, messageOf } from '../stack/child-process.ts';
 
@@ -99,7 +98,7 @@ async function writeSome(expected: Expected, entries: number): Promise<void> {
       expected.awards.push(...['0001', '0002'].map((ordinal) => record.i.slice(0, -4) + ordinal));
       expected.completions.push(`${tenantNo}:${userId}:${number + 1}`);
       expected.users.set(`${tenantNo}:${userId}`, String(number));
-      states[userId] = packedState({ [USER.attributes]: { 1: String(number) } });
+      states[userId] = packedState({ attributes: new Map([[1, String(number)]]) });
     }
     await writeEntry(redis, tenantNo, { tenantNo, records, states });
     wakeUp.touched(tenantNo);

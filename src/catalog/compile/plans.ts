@@ -91,9 +91,6 @@ function compilePlanOf(catalogIndex: CatalogIndex, metric: Metric | null, utcDay
         ? board.rankBy !== 'metric'
         : board.rankBy !== 'metric' || board.metricId === metric.id || board.breakdownAttributes.length > 0),
   );
-  const grouped = boards.filter(
-    (board) => board.breakdownAttributes.length > 0 || board.teamAttributeId !== null,
-  ).length;
   const systems = compileSystems(catalogIndex, { metric, firstDay: utcDay - 1 });
   const quests = metric === null ? [] : questsOf(catalogIndex, metric);
   const chains = chainsOf(catalogIndex);
@@ -113,14 +110,12 @@ function compilePlanOf(catalogIndex: CatalogIndex, metric: Metric | null, utcDay
     boards: boards.map((board) => compileBoard(catalogIndex, board, { metric, days })).toSorted((a, b) => a.no - b.no),
     ...(metric !== null && { present: presentBoards(catalogIndex) }),
     ...(metric !== null && compileGuards(metric)),
-    ...(grouped > 0 && { grouped }),
     ...(boards.some(({ leagues }) => leagues !== null) && { leagues: true as const }),
     ...(systems.some((system) => triggersOf(system).some(({ blocks }) => blocks)) && { blocks: true as const }),
   };
   const work = eventWork(catalogIndex.catalog, utcDay);
   return {
     plan,
-    json: JSON.stringify(plan),
     counters: metric === null ? [] : countersFor(catalogIndex, metric),
     work: metric === null ? work.shared : workOfMetric(work, metric.id),
   };

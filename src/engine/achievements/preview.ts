@@ -11,8 +11,6 @@ import { isQuest, periodOf } from '../../domain/repeat.ts';
 import { dayIn } from '../../domain/zone.ts';
 import { AppError } from '../../errors.ts';
 import { COUNTER } from '../../packed/call-fields.ts';
-import { unpackState } from '../../packed/state.ts';
-import { USER } from '../../packed/user-fields.ts';
 import { storedStates } from '../../postgres/users/stored-states.ts';
 import { sampleUsers, within } from '../../postgres/users/selections.ts';
 import { listUsers } from '../../postgres/users/user-search.ts';
@@ -155,7 +153,7 @@ export class AchievementPreview {
       const states = await storedStates(client, tenantNo, ids);
       return new Map(
         Array.from(states, ([id, state]) => {
-          const today = dayIn(unpackState(state)[USER.zone] ?? null, nowMs);
+          const today = dayIn(decodeUser(state).zone, nowMs);
           const period = periodOf(quest, today, streaks.weekStart);
           const sum = (period === null ? undefined : sums.get(id)?.get(period)) ?? 0n;
           return [id, clamped(decimalOfMicros(sum))];

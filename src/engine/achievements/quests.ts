@@ -6,13 +6,11 @@ import type { Achievement } from '../../domain/catalog.ts';
 import { clamped, decimalOfMicros, toMicros } from '../../domain/decimal.ts';
 import type { Days } from '../../domain/periods.ts';
 import { daysOf, longestPeriod, periodOf, seasonOf } from '../../domain/repeat.ts';
-import { packedQuestPeriod } from '../../packed/packed-arrays.ts';
-import type { PackedQuestPeriod } from '../../packed/state.ts';
 import { QUEST_PERIODS } from '../../packed/user-fields.ts';
 import { completedPeriods, daySums } from '../../postgres/quests.ts';
 import { countedUsers } from '../../postgres/users/selections.ts';
 import type { LateQuestPeriod } from '../../rules/quests.ts';
-import type { User } from '../../rules/user.ts';
+import type { QuestPeriod, User } from '../../rules/user.ts';
 
 /** Whether an event's attributes (by key) meet an achievement's conditions. */
 export const matches = (
@@ -84,7 +82,7 @@ export async function latestPeriods(
   catalogIndex: CatalogIndex,
   quest: Achievement,
   ids: readonly string[],
-): Promise<Map<string, PackedQuestPeriod[]>> {
+): Promise<Map<string, QuestPeriod[]>> {
   const { tenantNo } = catalogIndex.catalog;
   const sums = await periodSums(client, catalogIndex, { quest, ids });
   const completed = await completedPeriods(client, tenantNo, ids, [quest.no]);
@@ -98,11 +96,11 @@ export async function latestPeriods(
 }
 
 /** The periods that a state keeps, of all sums in millionths. */
-export const latestOf = (sums: ReadonlyMap<number, bigint>, isDone: (period: number) => boolean): PackedQuestPeriod[] =>
+export const latestOf = (sums: ReadonlyMap<number, bigint>, isDone: (period: number) => boolean): QuestPeriod[] =>
   [...sums]
     .toSorted(([a], [b]) => b - a)
     .slice(0, QUEST_PERIODS.most)
-    .map(([period, sum]) => packedQuestPeriod({ period, ...clamped(decimalOfMicros(sum)), isDone: isDone(period) }));
+    .map(([period, sum]) => ({ period, ...clamped(decimalOfMicros(sum)), done: isDone(period) }));
 
 /** The periods in which an event of a day (epoch day) counts, by number of the quest. */
 export const periodsOfDay = (catalogIndex: CatalogIndex, metricNo: number, day: number): Map<Achievement, number> => {

@@ -7,8 +7,6 @@ import { clamped, parseDecimal } from '../../domain/decimal.ts';
 import { epochDay } from '../../domain/periods.ts';
 import { isQuest } from '../../domain/repeat.ts';
 import { RECORD } from '../../packed/record-fields.ts';
-import type { PackedQuestPeriod } from '../../packed/state.ts';
-import { QUEST_PERIOD } from '../../packed/user-fields.ts';
 import type { Job } from '../../postgres/jobs.ts';
 import { requireAllRows } from '../../postgres/users/row-moves.ts';
 import { usersAfter } from '../../postgres/users/selections.ts';
@@ -19,7 +17,7 @@ import type { Plan } from '../../rules/plan.ts';
 import { requestRecord } from '../../rules/record.ts';
 import { isRefusal } from '../../rules/refusal.ts';
 import { decodeUser } from '../../rules/user-codec.ts';
-import { dayOfUser, type User } from '../../rules/user.ts';
+import { dayOfUser, type QuestPeriod, type User } from '../../rules/user.ts';
 import { changeEach, type ChangeEachOptions, type EachChange } from '../changes/change-each.ts';
 import { eventId } from '../ids.ts';
 import type { JobWork, RecordSlice } from '../schedule/job-runner.ts';
@@ -50,19 +48,13 @@ interface Counted {
   /** Decimal text: sum of the matching events, if the achievement counts only these. */
   count?: string;
   /** The latest periods of a repeating achievement. */
-  periods?: PackedQuestPeriod[];
+  periods?: QuestPeriod[];
 }
 
 const historyOf = (achievement: number, { count, periods }: Counted): AchievementHistory => ({
   achievement,
   count: count === undefined ? null : clamped(parseDecimal(count)),
-  periods:
-    periods?.map((period) => ({
-      period: period[QUEST_PERIOD.period],
-      whole: period[QUEST_PERIOD.whole],
-      micros: period[QUEST_PERIOD.micros],
-      done: period[QUEST_PERIOD.done] === 1,
-    })) ?? null,
+  periods: periods ?? null,
 });
 
 /** A user's change. `outdated`: the user has changed since the history was read, which must be read again. */

@@ -1,6 +1,6 @@
 /** Users who are sealed: their merge across shards has begun, and a worker ends it (decision 54). */
 import { AppError } from '../../errors.ts';
-import { pack } from '../../packed/pack-state.ts';
+import { pack } from '../../packed/state.ts';
 import { decodeUser } from '../../rules/user-codec.ts';
 import { SEALED_MS } from '../../rules/user.ts';
 

@@ -5,7 +5,6 @@ import type { RecordedSettlement } from '../../packed/record.ts';
 import { SETTLEMENT_KINDS } from '../../postgres/persist/streaks.ts';
 import type { ReplayedStreaks } from '../../rules/event.ts';
 import type { StreakReplay } from '../../rules/streak-replay.ts';
-import type { Streak } from '../../rules/user.ts';
 
 /** The replay's streaks and freezes, which replace the user's, and the changes up to now that are not stored yet. */
 export const replayedStreaks = ({ streaks, freezes, earnedDay, unstored }: StreakReplay): ReplayedStreaks => ({
@@ -38,12 +37,3 @@ function packedGain(gain: Omit<StreakReplay['gains'][number], 'atMs'> & { atMs?:
   if (kind === 'given' && atMs !== undefined) packed.push(atMs);
   return packed;
 }
-
-export const packedStreak = ({ length, startDay, lastPeriod, extendedMs, currentPeriod, sums }: Streak) => [
-  length,
-  startDay ?? -1,
-  lastPeriod ?? -1,
-  extendedMs ?? -1,
-  currentPeriod ?? -1,
-  Object.fromEntries([...sums].map(([no, { whole, micros }]) => [no, [whole, micros]])),
-];

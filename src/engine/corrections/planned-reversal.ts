@@ -6,18 +6,18 @@ import { type Decimal, parseDecimal } from '../../domain/decimal.ts';
 import { floorOf } from '../../domain/leaderboard.ts';
 import { dayOf } from '../../domain/periods.ts';
 import { finalMs, playedRule, runOf } from '../../domain/runs.ts';
-import { dayIn, zoneOffset } from '../../domain/zone.ts';
+import { dayIn } from '../../domain/zone.ts';
 import { addTo } from '../../grouped.ts';
-import { HISTORY_SUM } from '../../packed/call-fields.ts';
 import { COMPENSATED } from '../../packed/record-fields.ts';
 import type { Compensated, PackedCompletion } from '../../packed/record.ts';
 import type { HistorySum } from '../../packed/state.ts';
 import type { StoredEvent } from '../../postgres/corrections/reversals.ts';
-import { isInside, type RunScore } from '../../rules/leaderboards.ts';
+import { isInside, runScore } from '../../rules/leaderboards.ts';
 import type { BoardCorrection, Reversal, Revocation } from '../../rules/reversal.ts';
 import type { ChangedEvents, StreakReplay } from '../../rules/streak-replay.ts';
 import { matches, periodsOfDay } from '../achievements/quests.ts';
 import type { Correction } from './final-runs.ts';
+import { localTime } from './late-replay.ts';
 import { repairsOf, replayedStreaks } from './packed-replay.ts';
 
 export function changedEvents({ root, voids }: Pick<PlannedReversal, 'root' | 'voids'>): ChangedEvents {
@@ -98,7 +98,7 @@ function boardMoves(compiled: CompiledCatalog, planned: PlannedReversal, earned:
     const runAt = ({ day, atMs }: { day: number; atMs: number }): number | null => {
       const run = runOf(rule, day);
       if (run === null || (run.endDay !== null && nowMs >= finalMs(run.endDay))) return null;
-      return isInside(planBoard, secondOfDay(tz, atMs)) ? run.startDay : null;
+      return isInside(planBoard, localTime(tz, atMs).second) ? run.startDay : null;
     };
     if (ofMetric) {
       const run = runAt({ day: dayOf(root.localDate), atMs: root.occurredMs });
@@ -117,14 +117,6 @@ function boardMoves(compiled: CompiledCatalog, planned: PlannedReversal, earned:
   }
   return moves;
 }
-
-const runScore = (sum: HistorySum): RunScore => ({
-  runDay: sum[HISTORY_SUM.runDay],
-  whole: sum[HISTORY_SUM.whole],
-  micros: sum[HISTORY_SUM.micros],
-  reached: sum[HISTORY_SUM.reached] ?? null,
-  secondary: sum[HISTORY_SUM.secondary] ?? 0,
-});
 
 /** The awards that may be taken or given back, with day and time: a composite may have awarded days after the event. */
 function takenBy({ root, awards, revoked, tz }: PlannedReversal) {
@@ -146,7 +138,7 @@ export function correctionOf(compiled: CompiledCatalog, planned: PlannedReversal
     nowMs,
     scores,
     isOfMetric: (board) => isOfMetric(compiled, board, root),
-    secondAt: (atMs) => secondOfDay(tz, atMs),
+    secondAt: (atMs) => localTime(tz, atMs).second,
     taken: takenBy(planned).filter(({ award }) => !held.has(award)),
   };
 }
@@ -156,9 +148,3 @@ export const isOfMetric = (
   { rankBy, metricId }: Leaderboard,
   { metricNo }: StoredEvent,
 ): boolean => rankBy === 'metric' && compiled.catalog.metrics.some(({ id, no }) => id === metricId && no === metricNo);
-
-/** The second of the local day in the user's current zone. */
-function secondOfDay(tz: string | null, atMs: number): number {
-  const offset = tz === null ? 0 : (zoneOffset(tz, atMs)?.offsetSeconds ?? 0);
-  return (((Math.floor(atMs / 1000) + offset) % 86_400) + 86_400) % 86_400;
-}

@@ -273,8 +273,7 @@ async function upToDate(options: QuarantineOptions, { catalog }: CompiledCatalog
 
 /** The plan that applies an event without guards. */
 function withoutGuards({ plan, ...compiled }: CompiledPlan): CompiledPlan {
-  const released = { ...plan, guards: { asked: [], release: true as const } };
-  return { ...compiled, plan: released, json: JSON.stringify(released) };
+  return { ...compiled, plan: { ...plan, guards: { asked: [], release: true } } };
 }
 
 const STATUS = new Map(

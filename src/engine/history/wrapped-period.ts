@@ -8,7 +8,8 @@ import type { WrappedActivityPeriod, WrappedLeaderboard } from '../../domain/his
 import { dayIn } from '../../domain/zone.ts';
 import type { User } from '../../rules/user.ts';
 import type { MetricDay, PointsDay } from '../../postgres/history/days.ts';
-import type { PastPlace, PastRuns } from '../leaderboards/runs.ts';
+import type { KeptRuns } from '../leaderboards/kept-runs.ts';
+import type { PastPlace } from '../leaderboards/runs.ts';
 import { LiveStandings } from '../leaderboards/live-standings.ts';
 import { achievementResponse } from '../responses/achievements.ts';
 import { leaderboardResponse } from '../responses/leaderboards.ts';
@@ -101,7 +102,7 @@ interface Place {
 /** A user's places in all runs, final or current. A perpetual board has one run, so its rank is the current one. */
 export async function userPlaces(
   redis: Redis,
-  past: PastRuns,
+  past: KeptRuns,
   compiled: CompiledCatalog,
   { userId, state, utcDay }: { userId: string; state: User; utcDay: number },
 ): Promise<Place[]> {

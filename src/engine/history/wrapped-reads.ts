@@ -9,7 +9,7 @@ import { AppError } from '../../errors.ts';
 import { userAttributeSums, userMetricDays, userPointsDays } from '../../postgres/history/days.ts';
 import { streakChangesSince } from '../../postgres/history/streaks.ts';
 import type { User } from '../../rules/user.ts';
-import type { PastRuns } from '../leaderboards/runs.ts';
+import type { KeptRuns } from '../leaderboards/kept-runs.ts';
 import type { UserReads } from '../users/user-reads.ts';
 import { userResponse } from '../responses/users.ts';
 import { Distributions } from './distributions.ts';
@@ -31,7 +31,7 @@ interface WrappedReadsOptions {
   redis: Redis;
   clock: Clock;
   users: Pick<UserReads, 'state'>;
-  past: PastRuns;
+  past: KeptRuns;
   /** The current share of users in the control group. */
   controlShare: () => number;
 }

@@ -9,7 +9,7 @@ import {
 } from '../../domain/imported-user.ts';
 import type { Micros } from '../../domain/decimal.ts';
 import type { Settlement } from '../../domain/streaks/settle.ts';
-import type { PackedState } from '../../packed/state.ts';
+import type { User } from '../../rules/user.ts';
 import { triggerResponse } from '../responses/points.ts';
 
 /** What an import builds for a user, part by part: the state, the rows of history, and what could not be imported. */
@@ -20,7 +20,7 @@ export interface Draft {
   tz: string | null;
   /** The user's current local day (epoch day). */
   today: number;
-  state: PackedState;
+  state: User;
   days: ImportedDay[];
   completions: ImportedCompletionRow[];
   awards: ImportedAwardRow[];

@@ -6,9 +6,13 @@ import type { Clock } from '../../clock.ts';
 import type { Author } from '../../domain/administration/author.ts';
 import { type ImportedOutcome, type ImportedUser, MOST_IMPORTED_ROWS } from '../../domain/imported-user.ts';
 import { AppError } from '../../errors.ts';
-import { packState } from '../../packed/pack-state.ts';
-import { packedCompletion, packedPause } from '../../packed/packed-arrays.ts';
-import { packedImportedAward, packedImportedDay, packedImportedSettlement } from '../../packed/packed-import.ts';
+import {
+  packedCompletion,
+  packedImportedAward,
+  packedImportedDay,
+  packedImportedSettlement,
+  packedPause,
+} from '../../packed/packed-arrays.ts';
 import { KIND, kindField, RECORD, SETTLED } from '../../packed/record-fields.ts';
 import type { ImportedRecord, RecordedTier } from '../../packed/record.ts';
 import type { RecordAudit } from '../../postgres/access/audit.ts';
@@ -29,7 +33,6 @@ import type { Scripts } from '../scripts.ts';
 import { BadImport, type Draft, SkippedUser } from './draft.ts';
 import { addPoints } from './points.ts';
 import { addQuests, beginDraft } from './profile.ts';
-import { addTiers } from './tiers.ts';
 import { addScores, addTotals, raisePeaks } from './scores.ts';
 import { addStreaks } from './streaks.ts';
 import { packedUser } from '../../redis/parts.ts';
@@ -167,9 +170,7 @@ function importOf(
   }: { part: TenantPart; id: string; userId: string; name: string; boards: Boards; isCleared: IsCleared },
 ): UserChange<{ outcome: Outcome } | ImportedRecord> {
   const { generation } = read;
-  const user = decodeUser(packState(draft.state));
-  user.importedBy = name;
-  user.generation = generation === '' ? null : Number(generation);
+  const user = { ...draft.state, importedBy: name, generation: generation === '' ? null : Number(generation) };
   const packed = encodeUser(user);
   const refusal = lackOfRoom(user, packed, null);
   if (refusal !== null) return unwritten(read, { outcome: refusal.refusal });
@@ -242,3 +243,18 @@ const importedRecord = (draft: Draft, id: string, userId: string): ImportedRecor
     [RECORD.tiers]: draft.tiers.map(({ boardNo, tier }): RecordedTier => [boardNo, tier]),
   }),
 });
+
+/** Adds the user's tiers on leaderboards with leagues. Throws BadImport for a tier that the leaderboard does not have. */
+function addTiers({ compiled, tiers, skipped }: Draft, { leaderboards = {} }: ImportedUser): void {
+  for (const [key, { tier }] of Object.entries(leaderboards)) {
+    if (tier === undefined) continue;
+    const field = `leaderboards.${key}.tier`;
+    const board = compiled.catalog.leaderboards.find((one) => one.key === key);
+    if (board === undefined) skipped.push({ field, reason: 'no leaderboard has this key', days: 0 });
+    else if (board.leagues === null) skipped.push({ field, reason: 'the leaderboard has no leagues', days: 0 });
+    else if (tier > board.leagues.tiers.length)
+      throw new BadImport(`${field}: the leaderboard has only ${board.leagues.tiers.length} tiers.`);
+    // Users are in the lowest tier until they leave it.
+    else if (tier > 1) tiers.push({ boardNo: board.no, tier: tier - 1 });
+  }
+}

@@ -2,14 +2,12 @@ import type { PointsBoost, PointsSystem } from '../../domain/catalog.ts';
 import type { ImportedAward, ImportedPoints, ImportedUser } from '../../domain/imported-user.ts';
 import { microsNumber } from '../../domain/decimal.ts';
 import { dayIn, dayStartMs } from '../../domain/zone.ts';
-import { USER } from '../../packed/user-fields.ts';
 import { type Draft, type ImportedAwardRow, namedBoost, namedTrigger } from './draft.ts';
 import { pastMs } from './profile.ts';
 import { changesOf } from './scores.ts';
 
 /** Adds points and awards. Unexplained points of a day become one award without trigger. Throws BadImport. */
 export function addPoints(draft: Draft, { points = {} }: ImportedUser): void {
-  const totals: Record<number, number> = {};
   for (const [key, imported] of Object.entries(points)) {
     const system = draft.compiled.pointsSystems.get(key);
     if (system === undefined) {
@@ -20,10 +18,9 @@ export function addPoints(draft: Draft, { points = {} }: ImportedUser): void {
       });
       continue;
     }
-    totals[system.no] = imported.total;
+    draft.state.points.set(system.no, imported.total);
     draft.awards.push(...ledgerOf(draft, system, imported));
   }
-  draft.state[USER.points] = totals;
 }
 
 /** All awards of a system, oldest first, with the total after each. Computed backwards from the current total. */

@@ -4,10 +4,8 @@ import type { ImportedUser } from '../../domain/imported-user.ts';
 import { isQuest, periodOf } from '../../domain/repeat.ts';
 import { dayIn, similarZone, zoneName, zoneOffset } from '../../domain/zone.ts';
 import { AppError } from '../../errors.ts';
-import { packedQuest } from '../../packed/packed-arrays.ts';
-import { packedDaysOff, packedSignUp, packedStreakRule } from '../../packed/packed-import.ts';
-import { HIDDEN_BY, USER } from '../../packed/user-fields.ts';
-import type { PackedQuest, PackedState } from '../../packed/state.ts';
+import { HIDDEN_BY } from '../../packed/user-fields.ts';
+import { newUser } from '../../rules/user.ts';
 import { latestOf } from '../achievements/quests.ts';
 import { BadImport, type Draft, namedAchievement, SkippedUser } from './draft.ts';
 import { sentPreferences } from '../users/preferences.ts';
@@ -17,16 +15,11 @@ export function beginDraft(compiled: CompiledCatalog, user: ImportedUser, nowMs:
   const tz = zoneOf(user.tz ?? '');
   const createdMs = user.created === undefined ? nowMs : pastMs('created', user.created, nowMs);
   const updatedMs = user.updated === undefined ? nowMs : pastMs('updated', user.updated, nowMs);
-  const state: PackedState = {
-    [USER.createdMs]: createdMs,
-    [USER.updatedMs]: Math.max(createdMs, updatedMs),
-    [USER.activeDay]: -1,
-    // Filtered counts start at 0, because the attributes of past events are unknown.
-    [USER.counts]: {},
-    // Earlier midnights count as settled; today's rules apply from here.
-    [USER.settledMs]: nowMs,
-    [USER.importedMs]: nowMs,
-  };
+  // Filtered counts start at 0, because the attributes of past events are unknown.
+  const state = newUser(createdMs, { freezes: 0, generation: null });
+  state.updatedMs = Math.max(createdMs, updatedMs);
+  // Earlier midnights count as settled; today's rules apply from here.
+  state.settledMs = state.importedMs = nowMs;
   const draft: Draft = {
     compiled,
     nowMs,
@@ -78,26 +71,24 @@ function zoneOf(tz: string): string | null {
 
 function addContact({ state, tz, nowMs }: Draft, user: ImportedUser): void {
   const { name, email, deviceTokens, subscribeToEmails } = user;
-  if (name !== undefined && name !== '') state[USER.name] = name;
-  if (subscribeToEmails === false) state[USER.unsubscribed] = 1;
-  else if (email !== undefined && email !== '') state[USER.email] = email;
-  if (deviceTokens?.length) state[USER.deviceTokens] = JSON.stringify(deviceTokens);
+  if (name !== undefined && name !== '') state.name = name;
+  if (subscribeToEmails === false) state.unsubscribed = true;
+  else if (email !== undefined && email !== '') state.email = email;
+  if (deviceTokens?.length) state.deviceTokens = JSON.stringify(deviceTokens);
   if (tz === null) return;
   const offset = zoneOffset(tz, nowMs)!;
-  state[USER.zone] = tz;
-  state[USER.offsetSeconds] = offset.offsetSeconds;
-  state[USER.offsetUntilMs] = offset.untilMs;
+  state.zone = tz;
+  state.offsetSeconds = offset.offsetSeconds;
+  state.offsetUntilMs = offset.untilMs;
 }
 
 function addAttributes({ compiled, state, skipped }: Draft, { attributes = {} }: ImportedUser): void {
-  const known: Record<number, string> = {};
   for (const [key, value] of Object.entries(attributes)) {
     const attribute = compiled.userAttributes.get(key);
     if (attribute === undefined)
       skipped.push({ field: `attributes.${key}`, reason: 'no user attribute has this key', days: 0 });
-    else known[attribute.no] = value;
+    else state.attributes.set(attribute.no, value);
   }
-  if (Object.keys(known).length > 0) state[USER.attributes] = known;
 }
 
 function addSignUp({ state, tz, today, nowMs }: Draft, { signUpDate }: ImportedUser): void {
@@ -105,11 +96,7 @@ function addSignUp({ state, tz, today, nowMs }: Draft, { signUpDate }: ImportedU
   const day = signUpDay(signUpDate);
   if (day === null || day > today) throw new BadImport(`signUpDate is not a past day: '${signUpDate}'.`);
   // The source has counted the years that are over.
-  state[USER.signUp] = packedSignUp({
-    day,
-    years: yearsAt({ day, years: 0, sinceMs: nowMs }, tz, nowMs),
-    sinceMs: nowMs,
-  });
+  state.signUp = { day, years: yearsAt({ day, years: 0, sinceMs: nowMs }, tz, nowMs), sinceMs: nowMs };
 }
 
 function addPreferences({ compiled, state, skipped, today }: Draft, { preferences = {} }: ImportedUser): void {
@@ -118,21 +105,20 @@ function addPreferences({ compiled, state, skipped, today }: Draft, { preference
     try {
       const sent = sentPreferences(compiled, part as typeof preferences);
       const { notifications, streakRule, daysOff } = sent;
-      if (notifications !== undefined) state[USER.notifications] = notifications;
-      if (streakRule !== undefined) state[USER.streakRule] = packedStreakRule(streakRule);
-      if (daysOff !== undefined) state[USER.daysOff] = packedDaysOff({ set: daysOff, fromDay: today });
+      if (notifications !== undefined) state.notifications = notifications;
+      if (streakRule !== undefined) state.streakRule = { enabled: null, all: null, metrics: [], ...streakRule };
+      if (daysOff !== undefined) state.daysOff = { set: daysOff, fromDay: today, before: null };
     } catch (error) {
       if (!(error instanceof AppError)) throw error;
       skipped.push({ field: `preferences.${Object.keys(part)[0]}`, reason: error.message, days: 0 });
     }
   }
-  if (preferences.leaderboards?.hidden === true) state[USER.hidden] = HIDDEN_BY.user;
+  if (preferences.leaderboards?.hidden === true) state.hidden = HIDDEN_BY.user;
 }
 
 function addCompletions(draft: Draft, { achievements = [] }: ImportedUser): void {
   const { compiled, state, skipped, nowMs, tz } = draft;
   const { weekStart } = compiled.catalog.streaks;
-  const completions: Record<number, number> = {};
   // Of several completions of an achievement, or of a period of a repeating one, the last named counts.
   const rows = new Map<string, Draft['completions'][number]>();
   for (const [index, completion] of achievements.entries()) {
@@ -147,21 +133,19 @@ function addCompletions(draft: Draft, { achievements = [] }: ImportedUser): void
       });
     else if (achievement !== undefined) {
       const { no } = achievement;
-      completions[no] = period === undefined ? atMs : Math.max(completions[no] ?? 0, atMs);
+      state.completions.set(no, period === undefined ? atMs : Math.max(state.completions.get(no) ?? 0, atMs));
       rows.set(`${no} ${period}`, { achievementNo: no, atMs, ...(period !== undefined && { period }) });
     } else {
       const named = completion.key ?? completion.name ?? completion.id;
       skipped.push({ field: 'achievements', reason: `no achievement is '${named}'`, days: 0 });
     }
   }
-  state[USER.completions] = completions;
   draft.completions = [...rows.values()];
 }
 
 /** The latest periods of repeating achievements: sums of days, which say nothing of attributes, and completions. */
 export function addQuests({ compiled, state, days, completions }: Draft): void {
   const { achievements, streaks } = compiled.catalog;
-  const quests: Record<number, PackedQuest> = {};
   for (const quest of achievements.filter(isQuest)) {
     const metricNo = compiled.metricsById.get(quest.metricId ?? '')?.no;
     const done = new Set(
@@ -176,10 +160,6 @@ export function addQuests({ compiled, state, days, completions }: Draft): void {
       sums.set(period, (sums.get(period) ?? 0n) + change);
     }
     if (sums.size > 0)
-      quests[quest.no] = packedQuest(
-        done.size,
-        latestOf(sums, (period) => done.has(period)),
-      );
+      state.quests.set(quest.no, { times: done.size, periods: latestOf(sums, (period) => done.has(period)) });
   }
-  if (Object.keys(quests).length > 0) state[USER.quests] = quests;
 }

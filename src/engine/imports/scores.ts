@@ -10,12 +10,10 @@ import {
 } from '../../domain/decimal.ts';
 import { floorOf, foldOf, turned } from '../../domain/leaderboard.ts';
 import type { ImportedUser } from '../../domain/imported-user.ts';
-import { DAY_MS, dayOf, FREQUENCIES, isDate } from '../../domain/periods.ts';
+import { DAY_MS, dayOf, isDate } from '../../domain/periods.ts';
 import { finalMs, playedRule, runOf } from '../../domain/runs.ts';
-import { packedScore, packedStay, packedTotal } from '../../packed/packed-import.ts';
-import type { PackedScores, PackedStays, PackedTotal } from '../../packed/state.ts';
-import { STREAK, TOTAL, USER } from '../../packed/user-fields.ts';
 import { groupOf } from '../../rules/leaderboards.ts';
+import type { Total } from '../../rules/user.ts';
 import { BadImport, type Draft } from './draft.ts';
 
 /** The calendar rules do not cover earlier days, and no zone has reached a day after tomorrow. */
@@ -23,7 +21,7 @@ const FIRST_DATE = '1970-01-01';
 
 /** Adds totals and daily history. The peak is the highest total at the end of a day. Throws BadImport. */
 export function addTotals(draft: Draft, { metrics = {} }: ImportedUser): void {
-  const totals: Record<number, PackedTotal> = {};
+  const { state } = draft;
   for (const [key, { total, days = {} }] of Object.entries(metrics)) {
     const metric = draft.compiled.metrics.get(key);
     if (metric === undefined) {
@@ -39,10 +37,9 @@ export function addTotals(draft: Draft, { metrics = {} }: ImportedUser): void {
       if (running > peak) peak = running;
       draft.days.push({ metricNo: metric.no, day, change, total: running });
     }
-    totals[metric.no] = totalOf(end, peak);
+    state.totals.set(metric.no, totalOf(end, peak));
   }
-  draft.state[USER.totals] = totals;
-  draft.state[USER.activeDay] = draft.days.reduce((last, { day }) => Math.max(last, day), -1);
+  for (const { day } of draft.days) state.activeDay = Math.max(state.activeDay ?? day, day);
 }
 
 /**
@@ -53,7 +50,7 @@ export function addTotals(draft: Draft, { metrics = {} }: ImportedUser): void {
 export function raisePeaks({ compiled, state, days, awards }: Draft): void {
   for (const { no, type, metricId, metricThreshold, eventAttributes } of compiled.catalog.triggers) {
     const metricNo = compiled.metricsById.get(metricId ?? '')?.no ?? 0;
-    const total = state[USER.totals]?.[metricNo];
+    const total = state.totals.get(metricNo);
     const paid = awards.filter(({ triggerNo }) => triggerNo === no);
     if (type !== 'metric' || metricThreshold === null || eventAttributes.length > 0) continue;
     if (total === undefined || paid.length === 0) continue;
@@ -64,13 +61,15 @@ export function raisePeaks({ compiled, state, days, awards }: Draft): void {
     const reached = Math.floor(Math.max(0, decimalOfMicros(highest).whole) / metricThreshold);
     const multiples = paid.reduce((sum, award) => sum + award.multiples, 0);
     const peak = (reached + multiples) * metricThreshold;
-    if (peak > (total[TOTAL.peak] ?? Math.max(0, total[TOTAL.whole]))) total[TOTAL.peak] = peak;
+    if (peak > (total.peak ?? Math.max(0, total.whole))) total.peak = peak;
   }
 }
 
-/** A TOTAL from sums in millionths. */
-function totalOf(micros: Micros, peak = micros): PackedTotal {
-  return packedTotal(decimalOfMicros(micros), decimalOfMicros(peak).whole);
+/** A total from sums in millionths. */
+function totalOf(micros: Micros, peak: Micros): Total {
+  const total = decimalOfMicros(micros);
+  const { whole } = decimalOfMicros(peak);
+  return { ...total, peak: whole > total.whole ? whole : null };
 }
 
 /** Changes by day, oldest first, without zeros. Throws BadImport. */
@@ -103,9 +102,6 @@ const MILLION = 1_000_000n;
  */
 export function addScores(draft: Draft, { leaderboards: shown = {} }: ImportedUser): void {
   const { compiled, state, skipped, nowMs } = draft;
-  const boards: PackedScores = [];
-  const stays: PackedStays = [];
-  const times: number[] = [];
   for (const board of compiled.catalog.leaderboards.toSorted((a, b) => a.no - b.no)) {
     if (board.status !== 'active' && board.status !== 'finished') continue;
     const scores = [...scoresOn(draft, board)]
@@ -123,23 +119,19 @@ export function addScores(draft: Draft, { leaderboards: shown = {} }: ImportedUs
     }
     const group = importedGroup(draft, board, shown[board.key]?.group);
     for (const [runDay, { score, lastDay }] of scores) {
-      const earned = { boardNo: board.no, runDay, ...clamped(decimalOfMicros(score)) };
-      boards.push(...packedScore({ ...earned, group }));
-      if (board.teamAttributeId !== null) stays.push(...packedStay({ ...earned, team: teamOf(draft, board) }));
+      const run = { board: board.no, runDay };
+      const earned = { ...run, ...clamped(decimalOfMicros(score)) };
+      state.scores.push({ ...earned, group });
+      if (board.teamAttributeId !== null) state.stays.push({ ...earned, sinceMs: 0, team: teamOf(draft, board) });
       // The time of day when it was reached is unknown.
-      if (board.ties === 'first') times.push(board.no, runDay, 1_000 * DAY_MS * lastDay);
+      if (board.ties === 'first') state.scoreTimes.push({ ...run, reached: 1_000 * DAY_MS * lastDay });
     }
   }
-  state[USER.boards] = boards;
-  if (stays.length > 0) state[USER.teams] = stays;
-  if (times.length > 0) state[USER.scoreTimes] = times;
 }
 
 /** The user's present team; '' without one. The history does not say which teams the user was in. */
 const teamOf = ({ compiled, state }: Draft, { teamAttributeId }: Leaderboard): string =>
-  ((state[USER.attributes] ?? {}) as Record<number, string>)[
-    compiled.attributesById.get(teamAttributeId ?? '')?.no ?? 0
-  ] ?? '';
+  state.attributes.get(compiled.attributesById.get(teamAttributeId ?? '')?.no ?? 0) ?? '';
 
 interface ImportedScore {
   score: Micros;
@@ -165,8 +157,7 @@ function scoresOn({ compiled, days, awards, state, today }: Draft, board: Leader
     const system = compiled.pointsSystemsById.get(board.pointsSystemId ?? '');
     for (const { systemNo, day, awarded } of awards) if (systemNo === system?.no) add(day, BigInt(awarded) * MILLION);
   } else {
-    const at = FREQUENCIES.indexOf(compiled.catalog.streaks.frequency);
-    add(today, BigInt(state[USER.streaks]![at]![STREAK.length]) * MILLION);
+    add(today, BigInt(state.streaks[compiled.catalog.streaks.frequency].length) * MILLION);
   }
   return scores;
 }
@@ -178,8 +169,7 @@ function isFinal(board: Leaderboard, runDay: number, nowMs: number): boolean {
 
 /** The user's group on a board, where `shown` has values by key that go before the user's own; '' without a group. */
 function importedGroup({ compiled, state }: Draft, board: Leaderboard, shown: Record<string, string> = {}): string {
-  const own = Object.entries((state[USER.attributes] ?? {}) as Record<number, string>);
-  const attributes = new Map(own.map(([no, value]) => [Number(no), value]));
+  const attributes = new Map(state.attributes);
   const groups = board.breakdownAttributes.map((id) => {
     const { no = 0, key = '' } = compiled.attributesById.get(id) ?? {};
     const value = shown[key];

@@ -5,16 +5,10 @@ import { dayOf, FREQUENCIES, isDate, periodEnd, periodOf, periodStart } from '..
 import { type Settlement, settleStreaks } from '../../domain/streaks/settle.ts';
 import { decimalOfMicros } from '../../domain/decimal.ts';
 import { dayIn, dayStartMs } from '../../domain/zone.ts';
-import { packedStreak } from '../corrections/packed-replay.ts';
 import { factsOfNewUser } from '../corrections/streak-facts.ts';
 import { StreakMachine } from '../../rules/streak-machine.ts';
 import { factsFrom, type StreakFacts } from '../../rules/streak-replay.ts';
-import { decodeUser } from '../../rules/user-codec.ts';
 import type { Streak } from '../../rules/user.ts';
-import { packedPause } from '../../packed/packed-arrays.ts';
-import { packState } from '../../packed/pack-state.ts';
-import type { PackedStreak } from '../../packed/state.ts';
-import { USER } from '../../packed/user-fields.ts';
 import { BadImport, type Draft } from './draft.ts';
 import { timeMs } from './profile.ts';
 
@@ -59,23 +53,16 @@ export function addStreaks(draft: Draft, { streak }: ImportedUser): void {
       `streak: it is ${streak.frequency} there and ${frequency} here; the streak is computed from the daily history`,
     );
   }
-  state[USER.streaks] = FREQUENCIES.map((each) => packedStreak(streaks[each])) as unknown as [
-    PackedStreak,
-    PackedStreak,
-    PackedStreak,
-  ];
-  if (freezes > 0) state[USER.freezes] = freezes;
-  state[USER.earnedDay] = earnedDay;
-  const ahead = draft.pauses.filter(({ to }) => to >= today);
-  if (ahead.length > 0)
-    state[USER.pauses] = ahead.map(({ id, from, to }) => packedPause({ firstDay: from, lastDay: to, id }));
+  state.streaks = streaks;
+  state.freezes = Math.max(0, freezes);
+  state.earnedDay = earnedDay;
+  state.pauses = draft.pauses.filter(({ to }) => to >= today);
 }
 
 /** The streaks that follow from the daily history, and the day on which each period was met. */
 function replayed(draft: Draft): { machine: StreakMachine; met: ReadonlyMap<number, number>; facts: StreakFacts } {
   const { compiled, state, tz, today, nowMs, days } = draft;
-  const { streakRule, daysOff } = decodeUser(packState(state));
-  const { facts } = factsOfNewUser(compiled, tz, nowMs, { streakRule, daysOff });
+  const { facts } = factsOfNewUser(compiled, tz, nowMs, { streakRule: state.streakRule, daysOff: state.daysOff });
   const { frequency, weekStart } = compiled.catalog.streaks;
   const firstDay = days.reduce((first, { day }) => Math.min(first, day), today);
   const begin = factsFrom(firstDay, weekStart);
@@ -105,7 +92,7 @@ function earnedBefore({ compiled, state, tz, today }: Draft, streak: ImportedStr
   const { history = [], freezes = 0 } = streak ?? {};
   const last = history.at(-1);
   const day = last === undefined ? today : Math.min(today, dayOf(last.periodEnd));
-  const createdDay = dayIn(tz, state[USER.createdMs]!);
+  const createdDay = dayIn(tz, state.createdMs);
   return earnedDayOf({ history, freezes, day, createdDay, initial, interval, amount, max });
 }
 

@@ -3,7 +3,7 @@ import type { CompiledCatalog } from '../../catalog/compiled-catalog.ts';
 import type { Leaderboard } from '../../domain/catalog.ts';
 import { floorOf, foldOf } from '../../domain/leaderboard.ts';
 import { DAY_MS, dayOf, epochDay } from '../../domain/periods.ts';
-import { finalMs, playedRule, runOf } from '../../domain/runs.ts';
+import { finalMs, playedRule, runOf, runsFrom } from '../../domain/runs.ts';
 import { zoneOffset } from '../../domain/zone.ts';
 import type { Counted, CountedTimes } from '../../postgres/boards/past-scores.ts';
 
@@ -22,16 +22,10 @@ export interface BoardHistory {
 /** The part of the history up to now that counts on a board. */
 export function boardHistory(compiled: CompiledCatalog, board: Leaderboard, nowMs: number): BoardHistory {
   const rule = playedRule(board);
-  const newest = epochDay(nowMs) + 1;
-  const runDays: number[] = [];
-  for (let run = runOf(rule, dayOf(rule.start)); run !== null && run.startDay <= newest;) {
-    runDays.push(run.startDay);
-    run = run.endDay === null ? null : runOf(rule, run.endDay + 1);
-  }
   const { from, to } = compileBoard(compiled, board, { metric: null, days: [] });
   return {
     counted: countedBy(compiled, board),
-    runDays,
+    runDays: Array.from(runsFrom(rule, dayOf(rule.start), epochDay(nowMs) + 1), ({ startDay }) => startDay),
     lastDay: rule.end === null ? null : dayOf(rule.end),
     window: from === undefined && to === undefined ? null : { from: from ?? 0, to: to ?? DAY_MS / 1000 },
   };

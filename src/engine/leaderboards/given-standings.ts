@@ -1,6 +1,5 @@
-import { turned } from '../../domain/leaderboard.ts';
 import { Slices, sortedInSlices } from '../../pacing/slices.ts';
-import { compareBytes, type Member, type Standing, type RankedBoard, type Standings } from './standings.ts';
+import { comparePlaces, type Member, type Standing, type RankedBoard, type Standings } from './standings.ts';
 
 /** The standings of some members alone, without a maximum of ranks. A read costs its page, however many members there are. */
 export class GivenStandings implements Standings {
@@ -14,14 +13,7 @@ export class GivenStandings implements Standings {
 
   /** Ranks the members, in slices. */
   static async of(given: readonly Member[], board: RankedBoard): Promise<GivenStandings> {
-    const sorted = await sortedInSlices(
-      given,
-      (a, b) =>
-        turned(board, b.score - a.score) ||
-        (b.secondary ?? 0) - (a.secondary ?? 0) ||
-        (a.reached ?? 0) - (b.reached ?? 0) ||
-        compareBytes(b.userId, a.userId),
-    );
+    const sorted = await sortedInSlices(given, (a, b) => comparePlaces(board, a, b));
     const members: (Member & { rank: number })[] = [];
     const places = new Map<string, number>();
     const slices = new Slices();

@@ -11,7 +11,7 @@ import {
 import { rankRewards } from '../../postgres/boards/rank-rewards.ts';
 import { lastSnapshots } from '../../postgres/boards/snapshots.ts';
 import type { BoardRun } from '../../domain/runs.ts';
-import type { PastPlace, PastRuns, Snapshot, UserReward } from './runs.ts';
+import type { PastPlace, Snapshot, UserReward } from './runs.ts';
 import { entryOf, userHash } from './snapshot-parts.ts';
 import type { Member, Standing, Standings } from './standings.ts';
 import type { TeamScore } from './teams.ts';
@@ -75,25 +75,30 @@ class FinalStandings implements Standings {
 }
 
 /** The stored results of boards in Postgres: standings of final runs, and daily snapshots. */
-export function createKeptRuns(pool: Pool): PastRuns {
+export function createKeptRuns(pool: Pool) {
+  /** The final standings of a run and group; `null` if the run is not final, so that the scores in Redis count. */
   async function standings(run: BoardRun, group: string): Promise<Standings | null> {
     const stored = await finalGroup(pool, run, group);
     return stored === null ? null : new FinalStandings(pool, { ...stored, tenantNo: run.tenantNo });
   }
 
+  /** The final scores of those of some users who have one, in any group if it is `null`; `null` if the run is not final. */
   async function scores(run: BoardRun, group: string | null, userIds: readonly string[]): Promise<Member[] | null> {
     return finalScores(pool, run, group, userIds);
   }
 
+  /** The ranked teams of a final run; `null` if the run is not final. */
   async function teams(run: BoardRun): Promise<TeamScore[] | null> {
     return finalTeams(pool, run);
   }
 
+  /** The group in which a user ended a final run; `null` if in none. */
   async function groupOf({ tenantNo, ...run }: BoardRun, userId: string): Promise<string | null> {
     const [place] = await finalPlaces(pool, tenantNo, userId, run);
     return place?.group ?? null;
   }
 
+  /** A user's last `count` daily snapshots in a run, oldest first. Those of a final run end with its final place. */
   async function snapshots(run: BoardRun, userId: string, count: number): Promise<Snapshot[]> {
     const [taken, [final]] = await Promise.all([
       lastSnapshots(pool, run, { hash: userHash(userId), count }),
@@ -120,10 +125,12 @@ export function createKeptRuns(pool: Pool): PastRuns {
     }));
   }
 
+  /** What those of some users who were rewarded got in a final run, by user ID. */
   async function rewards(run: BoardRun, userIds: readonly string[]): Promise<ReadonlyMap<string, UserReward>> {
     return rankRewards(pool, run, userIds);
   }
 
+  /** Those of the runs that are final. */
   async function kept<T extends { boardNo: number; runDay: number }>(
     tenantNo: number,
     runs: readonly T[],

@@ -1,6 +1,8 @@
 import type { Redis } from 'ioredis';
 import { turned } from '../../domain/leaderboard.ts';
-import { memberInState, ofTimedMember, timedMember, unpackState } from '../../packed/state.ts';
+import { ofTimedMember, timedMember } from '../../packed/state.ts';
+import { timedMemberOf } from '../../rules/leaderboards.ts';
+import { decodeUser } from '../../rules/user-codec.ts';
 import { boardKey } from '../../redis/keys.ts';
 import { inParts, statesInSlices, tenantParts, userPart } from '../../redis/parts.ts';
 import { compareBytes, type Member, type Standing, type RankedBoard, type Standings } from './standings.ts';
@@ -151,12 +153,10 @@ export class LiveStandings implements Standings {
   /** The users' members by their states; those of unknown users and scores are not in the sets. */
   private async timedMembers(userIds: readonly string[]): Promise<string[]> {
     const { tenantNo, boardNo, runDay } = this.at;
-    const { hasSecondary } = this;
+    const run = { board: boardNo, runDay };
     const members: string[] = [];
     for await (const { userId, packed } of statesInSlices(this.redis, tenantNo, userIds))
-      members.push(
-        packed === null ? userId : memberInState(userId, unpackState(packed), { boardNo, runDay, hasSecondary }),
-      );
+      members.push(packed === null ? userId : timedMemberOf(userId, decodeUser(packed), run, this.hasSecondary));
     return members;
   }
 

@@ -4,8 +4,6 @@ import type { BoardRun } from '../../domain/runs.ts';
 import type { RankRewardRow } from '../../postgres/boards/rank-rewards.ts';
 import { boardGroupsKey, boardKey, teamsKey } from '../../redis/keys.ts';
 import { tenantParts } from '../../redis/parts.ts';
-import type { Member, Standings } from './standings.ts';
-import type { TeamScore } from './teams.ts';
 
 /** A user's place at the end of a day of a run; `null` if the user was not on the board. */
 export interface Snapshot {
@@ -27,37 +25,6 @@ export interface PastPlace {
   rank: number | null;
   value: number;
 }
-
-/** The stored results of boards: final standings and daily snapshots. */
-export interface PastRuns {
-  /** The final standings of a run and group; `null` if the run is not final, so that the scores in Redis count. */
-  standings(run: BoardRun, group: string): Promise<Standings | null>;
-  /** The final scores of those of some users who have one, in any group if it is `null`; `null` if the run is not final. */
-  scores(run: BoardRun, group: string | null, userIds: readonly string[]): Promise<Member[] | null>;
-  /** The ranked teams of a final run; `null` if the run is not final. */
-  teams(run: BoardRun): Promise<TeamScore[] | null>;
-  /** The group in which a user ended a final run; `null` if in none. */
-  groupOf(run: BoardRun, userId: string): Promise<string | null>;
-  /** A user's last `count` daily snapshots in a run, oldest first. Those of a final run end with its final place. */
-  snapshots(run: BoardRun, userId: string, count: number): Promise<Snapshot[]>;
-  places(tenantNo: number, userId: string): Promise<PastPlace[]>;
-  /** What those of some users who were rewarded got in a final run, by user ID. */
-  rewards(run: BoardRun, userIds: readonly string[]): Promise<ReadonlyMap<string, UserReward>>;
-  /** Those of the runs that are final. */
-  kept<T extends { boardNo: number; runDay: number }>(tenantNo: number, runs: readonly T[]): Promise<Set<T>>;
-}
-
-/** Without stored results: runs are readable while Redis holds them, and the history consists of the current day. */
-export const NO_PAST: PastRuns = {
-  standings: async () => null,
-  scores: async () => null,
-  teams: async () => null,
-  groupOf: async () => null,
-  snapshots: async () => [],
-  places: async () => [],
-  rewards: async () => new Map(),
-  kept: async () => new Set(),
-};
 
 /** The groups of a run in which anybody has or had a score; only '' on a board without a breakdown. */
 export async function groupsOfRun(redis: Redis, board: Leaderboard, run: BoardRun): Promise<string[]> {

@@ -2,7 +2,9 @@ import type { Redis } from 'ioredis';
 import type { Leaderboard } from '../../domain/catalog.ts';
 import { secondaryScore } from '../../domain/secondary-score.ts';
 import type { LeaderboardRanking } from '../../domain/leaderboard.ts';
-import { metadataIn, nameInState, unpackState } from '../../packed/state.ts';
+import { nameInState } from '../../packed/state.ts';
+import { metadataIn } from '../../rules/metadata.ts';
+import { decodeUser } from '../../rules/user-codec.ts';
 import { statesInSlices } from '../../redis/parts.ts';
 import type { Member, RankedMember } from './standings.ts';
 
@@ -30,7 +32,9 @@ export async function shownRankings(
       ...shownSecondary(board, secondary),
     };
     const live =
-      packed === null || board.keepsMetadata !== true ? null : metadataIn(unpackState(packed), board.no, runDay);
+      packed === null || board.keepsMetadata !== true
+        ? null
+        : metadataIn(decodeUser(packed), { board: board.no, runDay });
     const json = board.keepsMetadata === true && final !== undefined ? final : live;
     rankings.push(json === null ? ranking : { ...ranking, metadata: JSON.parse(json) as Record<string, unknown> });
   }
@@ -56,7 +60,7 @@ export async function withMetadata<T extends Member>(
   const all: T[] = [];
   const ids = members.map(({ userId }) => userId);
   for await (const { packed } of statesInSlices(redis, tenantNo, ids)) {
-    const metadata = packed === null ? null : metadataIn(unpackState(packed), board.no, runDay);
+    const metadata = packed === null ? null : metadataIn(decodeUser(packed), { board: board.no, runDay });
     all.push({ ...members[all.length]!, metadata });
   }
   return all;

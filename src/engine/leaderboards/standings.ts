@@ -2,8 +2,10 @@ import type { Redis } from 'ioredis';
 import type { Leaderboard } from '../../domain/catalog.ts';
 import { decimalNumber } from '../../domain/decimal.ts';
 import { floorOf, turned } from '../../domain/leaderboard.ts';
-import { hasPlace, nameInState, type PackedState, scoreSecondary, scoresOf, scoreTime } from '../../packed/state.ts';
-import { USER } from '../../packed/user-fields.ts';
+import { nameInState } from '../../packed/state.ts';
+import { hasPlace } from '../../rules/hiding.ts';
+import { scoreIn, timeIn } from '../../rules/leaderboards.ts';
+import type { User } from '../../rules/user.ts';
 import { statesInSlices } from '../../redis/parts.ts';
 
 /** A user with a value on a board. */
@@ -67,26 +69,33 @@ export function compareBytes(a: string, b: string): number {
   return a.length - b.length;
 }
 
+/** Negative if a member has a better place than another. */
+export const comparePlaces = (board: Pick<Leaderboard, 'order'>, a: Member, b: Member): number =>
+  turned(board, b.score - a.score) ||
+  (b.secondary ?? 0) - (a.secondary ?? 0) ||
+  (a.reached ?? 0) - (b.reached ?? 0) ||
+  compareBytes(b.userId, a.userId);
+
 /** A UTF-16 unit, moved to where its character's UTF-8 sorts: surrogates after all others. */
 const inBytes = (unit: number): number => (unit < 0xd800 ? unit : unit < 0xe000 ? unit + 0x2000 : unit - 0x800);
 
 /** A user's value in a run of a board, and its group, as in the sorted sets; `null` for a user who is not ranked. */
 export function rankedScore(
-  state: PackedState,
+  user: User,
   board: Leaderboard,
   runDay: number,
 ): { group: string; score: number; reached?: number; secondary?: number } | null {
-  if (state[USER.hidden] !== undefined) return null;
+  const run = { board: board.no, runDay };
+  const score = scoreIn(user, run);
   const placed = { grouped: board.breakdownAttributes.length > 0, floor: floorOf(board) };
-  for (const score of scoresOf(state[USER.boards] ?? []))
-    if (score.boardNo === board.no && score.runDay === runDay && hasPlace(score, placed))
-      return {
-        group: score.group,
-        score: turned(board, decimalNumber(score)),
-        ...(board.ties === 'first' && { reached: scoreTime(state, board.no, runDay) }),
-        ...(board.secondaryAttributeId !== null && { secondary: scoreSecondary(state, board.no, runDay) }),
-      };
-  return null;
+  if (user.hidden !== 0 || score === undefined || !hasPlace(score, placed)) return null;
+  const { reached = 0, secondary = 0 } = timeIn(user, run) ?? {};
+  return {
+    group: score.group,
+    score: turned(board, decimalNumber(score)),
+    ...(board.ties === 'first' && { reached: Math.abs(reached) }),
+    ...(board.secondaryAttributeId !== null && { secondary }),
+  };
 }
 
 /**

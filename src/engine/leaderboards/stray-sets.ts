@@ -4,9 +4,8 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
 import type { Clock } from '../../clock.ts';
 import { DAY_MS, epochDay } from '../../domain/periods.ts';
-import { playedRule, runOf } from '../../domain/runs.ts';
+import { playedRule, runsFrom } from '../../domain/runs.ts';
 import {
-  type BoardProgress,
   boardsInProgress,
   type DeadBoard,
   forgetBoard,
@@ -151,7 +150,16 @@ export async function setsOfBoards(redis: Redis, pool: Pool, clock: Clock, part:
   // The latest local date anywhere, and one more day for clocks that differ.
   const newest = epochDay(clock.now()) + 2;
   const [boards, uncleared] = await Promise.all([boardsInProgress(pool, tenantNo), unclearedRuns(pool, tenantNo)]);
-  const runs = [...boards.flatMap((progress) => openRuns(progress, newest)), ...uncleared];
+  // Those that are not final.
+  const open = boards.flatMap(({ board, nextRunDay }) =>
+    nextRunDay === null
+      ? []
+      : Array.from(runsFrom(playedRule(board), nextRunDay, newest), (run) => ({
+          boardNo: board.no,
+          runDay: run.startDay,
+        })),
+  );
+  const runs = [...open, ...uncleared];
   const pipeline = connectionOf(redis, part.shard).pipeline();
   for (const run of runs) pipeline.smembers(boardGroupsKey(part, run));
   const replies = (await pipeline.exec()) ?? [];
@@ -161,17 +169,4 @@ export async function setsOfBoards(redis: Redis, pool: Pool, clock: Clock, part:
     for (const group of ['', ...(groups as string[])]) sets.add(boardKey(part, { ...runs[index]!, group }));
   }
   return [...sets];
-}
-
-/** A board's runs that are not final, up to a day. */
-function openRuns({ board, nextRunDay }: BoardProgress, newest: number): { boardNo: number; runDay: number }[] {
-  const runs: { boardNo: number; runDay: number }[] = [];
-  const rule = playedRule(board);
-  for (let day = nextRunDay; day !== null && day <= newest;) {
-    const run = runOf(rule, day);
-    if (run === null) break;
-    runs.push({ boardNo: board.no, runDay: run.startDay });
-    day = run.endDay === null ? null : run.endDay + 1;
-  }
-  return runs;
 }

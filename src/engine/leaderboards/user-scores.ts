@@ -11,7 +11,7 @@ import { emptyHistorySum } from '../../packed/packed-arrays.ts';
 import type { HistorySum } from '../../packed/state.ts';
 import { historySums, type HistorySums, type PastScore } from '../../postgres/boards/past-scores.ts';
 import { caughtUp, type Filling as RuleFilling, setScores, streakScore } from '../../rules/board-filling.ts';
-import { groupOf, type RunScore } from '../../rules/leaderboards.ts';
+import { groupOf, runScore, type RunScore } from '../../rules/leaderboards.ts';
 import type { User } from '../../rules/user.ts';
 import { changeEach, type ChangeEachOptions, type EachChange } from '../changes/change-each.ts';
 import { untilCurrent } from '../backfills/user-slices.ts';
@@ -137,14 +137,6 @@ function filledUser(user: User, scores: readonly RunScore[], filling: RuleFillin
   const effects = { completed: [], quests: [], ledgers: [], scores: changes };
   return { records: changes.length === 0 ? [] : [{ record: null, effects }], outcome: isOn ? 'scored' : 'unscored' };
 }
-
-const runScore = (sum: HistorySum): RunScore => ({
-  runDay: sum[HISTORY_SUM.runDay],
-  whole: sum[HISTORY_SUM.whole],
-  micros: sum[HISTORY_SUM.micros],
-  reached: sum[HISTORY_SUM.reached] ?? null,
-  secondary: sum[HISTORY_SUM.secondary] ?? 0,
-});
 
 /** A user's scores on a board: in past runs, and in those that Redis holds. */
 interface SummedUser {

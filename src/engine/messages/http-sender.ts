@@ -10,6 +10,7 @@ import {
   reasonOf,
 } from './email-sender.ts';
 import { ProviderHttp, type ProviderHttpOptions } from './provider-http.ts';
+import { jsonOf } from './push/push-result.ts';
 
 /** How a tenant's e-mails are posted to a provider. */
 export interface HttpChannel extends Omit<StoredProvider, 'secretHeaders'> {
@@ -39,7 +40,7 @@ export function createHttpSender(channel: HttpChannel, options: ProviderHttpOpti
       return { outcome: handedOver ? 'unknown' : 'later', reason, concernsServer: true };
     }
     const { status, answer, retryAfterMs } = answered;
-    const rule = ruleFor(answers, status, parsed(answer));
+    const rule = ruleFor(answers, status, jsonOf(answer));
     const outcome = rule?.outcome ?? outcomeOf(status);
     if (outcome === 'sent') return { outcome, reason: null, concernsServer: false };
     return {
@@ -83,14 +84,6 @@ export function createHttpSender(channel: HttpChannel, options: ProviderHttpOpti
 }
 
 export type HttpSender = ReturnType<typeof createHttpSender>;
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
-}
 
 /** Statuses that say something about this e-mail. An administrator can correct what causes the others below 500. */
 const ABOUT_CONTENT: ReadonlySet<number> = new Set([400, 409, 413, 415, 422]);

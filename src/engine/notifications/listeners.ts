@@ -17,8 +17,6 @@ import { type ListenedUsers, listenedTenants } from '../../redis/live-streams.ts
 import type { Wants } from './rules.ts';
 
 export interface Listeners {
-  /** Whether there is no enabled webhook. */
-  readonly none: boolean;
   /** Whether an enabled webhook wants notifications of a type; with a subject, those about it. */
   readonly wants: Wants;
   /** A message for each enabled webhook that wants the notification, oldest webhook first. */
@@ -38,7 +36,6 @@ function listenersAmong(webhooks: readonly Webhook[]): Listeners {
   const wanting = (type: NotificationType, about: NotificationSubject): Webhook[] =>
     types.has(type) ? webhooks.filter((webhook) => isWanted(webhook, type, about)) : [];
   return {
-    none: types.size === 0,
     wants: (type, about) => (about === undefined ? types.has(type) : wanting(type, about).length > 0),
     messagesFor: ({ type, tenantNo, userId, atMs, source, about, payload }) =>
       wanting(type, about).map(({ id: webhookId }) => ({

@@ -6,9 +6,8 @@ import type { FailedPart, ShownDeadLetter } from '../../domain/administration/de
 import { AppError } from '../../errors.ts';
 import { KIND, kindField, RECORD } from '../../packed/record-fields.ts';
 import type { HappenedRecord, UncheckedRecord } from '../../packed/record.ts';
-import { unpackState } from '../../packed/state.ts';
+import { decodeUser } from '../../rules/user-codec.ts';
 import { namedState } from '../../packed/unpack-state.ts';
-import { USER } from '../../packed/user-fields.ts';
 import { writeAudit } from '../../postgres/access/audit.ts';
 import {
   type DeadLetter,
@@ -201,7 +200,7 @@ async function isBack(client: PoolClient, tenantNo: number, { value }: ReadRecor
   const userId = record[RECORD.userId];
   if (record[kindField] !== KIND.deletion || typeof userId !== 'string') return false;
   const stored = await storedState(client, { tenantNo, userId });
-  return stored !== null && unpackState(stored)[USER.createdMs] >= Number(record[RECORD.atMs]);
+  return stored !== null && decodeUser(stored).createdMs >= Number(record[RECORD.atMs]);
 }
 
 /** A user's records in waiting dead letters, in order, as far as they can be read. Some of them may be stored. */

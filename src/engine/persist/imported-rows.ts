@@ -1,5 +1,5 @@
 import { DAY_MS } from '../../domain/periods.ts';
-import { NO_LENGTH } from '../../packed/packed-import.ts';
+import { NO_LENGTH } from '../../packed/packed-arrays.ts';
 import type { ImportedRecord, RecordedSettlement } from '../../packed/record.ts';
 import {
   COMPLETED,

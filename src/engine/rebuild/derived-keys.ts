@@ -1,7 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import type { Leaderboard } from '../../domain/catalog.ts';
-import { decimalOfMicros, decimalText, microsOf } from '../../domain/decimal.ts';
+import { decimalText } from '../../domain/decimal.ts';
 import { floorOf } from '../../domain/leaderboard.ts';
 import { loadCatalog } from '../../postgres/catalog.ts';
 import type { WaitingEvent } from '../../postgres/corrections/quarantine.ts';
@@ -21,9 +21,11 @@ import { fieldOfDigest, fieldOfGeneration, wideBucket } from '../../redis/idempo
 import { totalFields } from '../../redis/lua-library.ts';
 import { COUNTER, completionsField, TEAM_SUM } from '../../packed/call-fields.ts';
 import { QUARANTINED } from '../../packed/guard-fields.ts';
-import { isPackedState, numbered } from '../../packed/unpack-state.ts';
-import { hasPlace, memberInState, type PackedState, scoresOf, staysOf, unpackState } from '../../packed/state.ts';
-import { USER } from '../../packed/user-fields.ts';
+import { hasPlace } from '../../rules/hiding.ts';
+import { timedMemberOf } from '../../rules/leaderboards.ts';
+import { allMoves } from '../../rules/teams.ts';
+import { decodeUser } from '../../rules/user-codec.ts';
+import { newUser, type User } from '../../rules/user.ts';
 import { type LeagueRule, ruleOf } from '../../rules/leagues.ts';
 import { idempotencyDigest, timeOf } from '../ids.ts';
 
@@ -128,19 +130,17 @@ export function createBoardsOfTenants(pool: Pool) {
 export type BoardsOfTenants = ReturnType<typeof createBoardsOfTenants>;
 
 /** The sorted sets that a user is a member of. */
-export function placesOf(part: TenantPart, userId: string, state: PackedState, boards: Boards): Place[] {
+export function placesOf(part: TenantPart, userId: string, user: User, boards: Boards): Place[] {
   const places: Place[] = [];
   // A hidden user has scores, but no place.
-  if (state[USER.hidden] !== undefined) return places;
-  for (const score of scoresOf(state[USER.boards] ?? [])) {
-    const { boardNo, runDay, group } = score;
+  if (user.hidden !== 0) return places;
+  for (const score of user.scores) {
+    const { board: boardNo, runDay, group } = score;
     const board = boards.get(boardNo);
     if (board === undefined || board.cleared.has(runDay) || !hasPlace(score, board)) continue;
     places.push({
       key: boardKey(part, { boardNo, runDay, group }),
-      member: board.timed
-        ? memberInState(userId, state, { boardNo, runDay, hasSecondary: board.hasSecondary })
-        : userId,
+      member: board.timed ? timedMemberOf(userId, user, score, board.hasSecondary) : userId,
       score: decimalText(score),
       listedIn: board.grouped ? { key: boardGroupsKey(part, { boardNo, runDay }), group } : null,
     });
@@ -148,64 +148,54 @@ export function placesOf(part: TenantPart, userId: string, state: PackedState, b
   return places;
 }
 
-/** What teams earned: the fields of each hash (`TEAM_SUM`), by key. The same sums as in `src/rules/teams.ts`. */
+/** What teams earned: the fields of each hash (`TEAM_SUM`), by key. */
 export class TeamSums {
   readonly hashes = new Map<string, Map<string, bigint>>();
 
-  /** Adds what a user of a part earned for teams. Returns the keys of the hashes. */
-  add(part: TenantPart, state: PackedState, boards: Boards): Set<string> {
-    const keys = new Set<string>();
-    if (state[USER.hidden] !== undefined) return keys;
-    const earned = new Map<string, { key: string; team: string; micros: bigint }>();
-    for (const { boardNo, runDay, team, ...amount } of staysOf(state[USER.teams] ?? [])) {
-      const board = boards.get(boardNo);
-      if (board?.teams !== true || board.cleared.has(runDay) || team === '') continue;
-      const key = teamsKey(part, { boardNo, runDay });
-      const before = earned.get(`${key} ${team}`)?.micros ?? 0n;
-      earned.set(`${key} ${team}`, { key, team, micros: before + microsOf(amount) });
+  /** Adds what a user of a part earned for teams. */
+  add(part: TenantPart, user: User, boards: Boards): void {
+    if (user.hidden !== 0) return;
+    const runs = new Map(user.stays.map((stay) => [`${stay.board}:${stay.runDay}`, stay]));
+    for (const run of runs.values()) {
+      const board = boards.get(run.board);
+      if (board?.teams !== true || board.cleared.has(run.runDay)) continue;
+      for (const { team, ...earned } of allMoves(user, run, 1) ?? [])
+        for (const name of ['whole', 'micros', 'members'] as const)
+          this.addTo(teamsKey(part, { boardNo: run.board, runDay: run.runDay }), TEAM_SUM[name] + team, earned[name]);
     }
-    for (const { key, team, micros } of earned.values()) {
-      if (micros === 0n) continue;
-      keys.add(key);
-      let sums = this.hashes.get(key);
-      if (sums === undefined) this.hashes.set(key, (sums = new Map()));
-      const decimal = decimalOfMicros(micros);
-      for (const [field, value] of [
-        [`${TEAM_SUM.whole}${team}`, decimal.whole],
-        [`${TEAM_SUM.micros}${team}`, decimal.micros],
-        [`${TEAM_SUM.members}${team}`, 1],
-      ] as const) {
-        const sum = (sums.get(field) ?? 0n) + BigInt(value);
-        if (sum === 0n) sums.delete(field);
-        else sums.set(field, sum);
-      }
-    }
-    return keys;
+  }
+
+  private addTo(key: string, field: string, earned: number): void {
+    let sums = this.hashes.get(key);
+    if (sums === undefined) this.hashes.set(key, (sums = new Map()));
+    const sum = (sums.get(field) ?? 0n) + BigInt(earned);
+    if (sum === 0n) sums.delete(field);
+    else sums.set(field, sum);
   }
 }
 
 /** The fields of the part's counters that count a user. */
-export const countersOf = (state: PackedState): string[] => [
+export const countersOf = ({ completions }: User): string[] => [
   COUNTER.users,
-  ...Array.from(numbered(state[USER.completions]), ([achievementNo]) => completionsField(achievementNo)),
+  ...Array.from(completions.keys(), completionsField),
 ];
 
 /** The fields of each points system's counts that count a user, by the key of the hash. */
-export const totalsOf = (part: TenantPart, state: PackedState): [key: string, fields: string[]][] =>
-  Array.from(numbered(state[USER.points]), ([systemNo, total]) => [pointsKey(part, systemNo), totalFields(total)]);
+export const totalsOf = (part: TenantPart, { points }: User): [key: string, fields: string[]][] =>
+  Array.from(points, ([systemNo, total]) => [pointsKey(part, systemNo), totalFields(total)]);
 
-/** The decoded state of a stored user; null if it cannot be read. */
-export function readState({ state }: Pick<StoredUser, 'state'>): PackedState | null {
+/** A stored user's state; `null` if it cannot be read. */
+export function readState({ state }: Pick<StoredUser, 'state'>): User | null {
   try {
-    return isPackedState(state) ? unpackState(state) : null;
+    return decodeUser(state);
   } catch {
     return null;
   }
 }
 
 /** As above; an unreadable state counts as empty, so that the other users are handled. */
-export const stateOf = (user: Pick<StoredUser, 'state'>): PackedState =>
-  readState(user) ?? { [USER.createdMs]: 0, [USER.updatedMs]: 0 };
+export const stateOf = (user: Pick<StoredUser, 'state'>): User =>
+  readState(user) ?? newUser(0, { freezes: 0, generation: null });
 
 /** Where Redis stores a used idempotency key (`key`: its wide bucket), and the text of its use. `generation`: its user's. */
 export function bucketOf(
@@ -233,9 +223,8 @@ export class Generations {
   /** The highest generation in a part, by the key of its counters; absent if all its users are in the first one. */
   readonly youngest = new Map<string, number>();
 
-  note(part: TenantPart, id: string, state: PackedState): void {
-    const generation = state[USER.generation];
-    if (generation === undefined) return;
+  note(part: TenantPart, id: string, { generation }: User): void {
+    if (generation === null) return;
     this.known.set(`${part.tenantNo}:${id}`, generation);
     const counters = countersKey(part);
     this.youngest.set(counters, Math.max(generation, this.youngest.get(counters) ?? 0));

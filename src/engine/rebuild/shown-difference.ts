@@ -1,5 +1,5 @@
 import type { VerificationDifference } from '../../domain/administration/verification.ts';
-import type { PackedState } from '../../packed/state.ts';
+import { namedState } from '../../packed/unpack-state.ts';
 import { USER } from '../../packed/user-fields.ts';
 import { tenantKey, type TenantKey } from '../../redis/keys.ts';
 import { readState } from './derived-keys.ts';
@@ -58,18 +58,19 @@ function userOf(kind: VerificationDifference['kind'], { key, part }: Difference)
 
 type Sides = Pick<Difference, 'part' | 'redis' | 'postgres'>;
 
-const stateOf = (hex: string): PackedState | null =>
-  /^[0-9a-f]+$/.test(hex) ? readState({ state: Buffer.from(hex, 'hex') }) : null;
+/** The fields of a state by name; `null` for what is no state. */
+function stateOf(hex: string): Record<string, unknown> | null {
+  const state = Buffer.from(/^[0-9a-f]+$/.test(hex) ? hex : '', 'hex');
+  return readState({ state }) === null ? null : namedState(state);
+}
 
 function ofStates({ part, redis, postgres }: Sides): Sides {
   const [inRedis, inPostgres] = [stateOf(redis), stateOf(postgres)];
   const shortOf = (text: string, state: object | null): string => (state === null ? text : 'stored');
   if (inRedis === null || inPostgres === null)
     return { part, redis: shortOf(redis, inRedis), postgres: shortOf(postgres, inPostgres) };
-  const differing = Object.entries(USER).flatMap(([name, at]) => {
-    const [here, there] = [inRedis, inPostgres].map((state) =>
-      JSON.stringify((state as unknown as Record<number, unknown>)[at]),
-    );
+  const differing = Object.keys(USER).flatMap((name) => {
+    const [here, there] = [inRedis, inPostgres].map((state) => JSON.stringify(state[name]));
     return here === there ? [] : [{ name, here, there }];
   });
   if (differing.length === 0) return { part: 'encoding', redis: 'stored', postgres: 'stored' };

@@ -1,8 +1,8 @@
 /** Differences between tables of Postgres about leagues: tiers, cohorts and moves. Redis has none of it. */
-import { turned } from '../../domain/leaderboard.ts';
 import { dateOf, DAY_MS } from '../../domain/periods.ts';
-import { hasPlace, type PackedState, scoresOf } from '../../packed/state.ts';
-import { USER } from '../../packed/user-fields.ts';
+import { hasPlace } from '../../rules/hiding.ts';
+import { scoreIn } from '../../rules/leaderboards.ts';
+import type { User } from '../../rules/user.ts';
 import {
   closedSeats,
   type ClosedSeat,
@@ -19,6 +19,7 @@ import { userKey } from '../../redis/keys.ts';
 import { knownPart } from '../../redis/parts.ts';
 import { moveOf, moveOfInactive, tierAfter, tierIn } from '../../rules/leagues.ts';
 import { COHORT_USERS } from '../../domain/leagues.ts';
+import { comparePlaces } from '../leaderboards/standings.ts';
 import { type BoardSets, readState } from './derived-keys.ts';
 import { ONLY_POSTGRES } from './suspect-rewards.ts';
 import type { Sides, Suspect } from './confirmation.ts';
@@ -60,13 +61,13 @@ const suspect = ({ key, part }: Wrong, again: () => Promise<readonly Wrong[]>): 
 
 async function wrongUsers(sides: Sides, users: readonly StoredUser[]): Promise<[StoredUser, Wrong][]> {
   const byName = new Map(users.map((user) => [nameOf(user.tenantNo, user.id), user]));
-  const states = new Map<StoredUser, PackedState | null>(users.map((user) => [user, readState(user)]));
+  const states = new Map<StoredUser, User | null>(users.map((user) => [user, readState(user)]));
   const keyOf = ({ tenantNo, id }: StoredUser): string => userKey(knownPart(sides.redis, tenantNo, id), id);
   const mismatches: [StoredUser, Wrong][] = [];
   for (const { tenantNo, userId, boardNo, held, moved } of await unmovedTiers(sides.pool, users)) {
     const user = byName.get(nameOf(tenantNo, userId))!;
     // An import sets the first tier of a user, without a move.
-    if (moved === null && states.get(user)?.[USER.importedMs] !== undefined) continue;
+    if (moved === null && typeof states.get(user)?.importedMs === 'number') continue;
     const text = `tier ${shownTier(held)} stored, ${shownTier(moved)} after the newest move`;
     mismatches.push([user, { key: keyOf(user), part: `league tier ${boardNo}`, text }]);
   }
@@ -88,18 +89,16 @@ const shownTier = (tier: number | null): number => (tier ?? 0) + 1;
 const isSameSince = ({ updatedMs }: BoardSets, atMs: number): boolean => updatedMs < atMs - DAY_MS;
 
 /** The fault of a user's seat in the open run; `null` if it has none. */
-function wrongSeat(seat: Seat, board: BoardSets, state: PackedState): string | null {
+function wrongSeat(seat: Seat, board: BoardSets, user: User): string | null {
   if (board.league === null) return null;
   const { cohort, cohortTier, tier, runDay, boardNo } = seat;
   // Scores that no change of the user made in the run give no cohort.
   const isCertain =
-    isSameSince(board, runDay * DAY_MS) && !seat.isChanged && !((state[USER.importedMs] ?? 0) >= (runDay - 1) * DAY_MS);
+    isSameSince(board, runDay * DAY_MS) && !seat.isChanged && !((user.importedMs ?? 0) >= (runDay - 1) * DAY_MS);
   if (!seat.isMember) {
-    const score = Array.from(scoresOf(state[USER.boards] ?? [])).find(
-      (each) => each.boardNo === boardNo && each.runDay === runDay,
-    );
+    const score = scoreIn(user, { board: boardNo, runDay });
     // A hidden user gets a cohort when shown again.
-    const isShown = state[USER.hidden] === undefined;
+    const isShown = user.hidden === 0;
     const isExpected = isCertain && isShown && !board.ofStreaks && score !== undefined && hasPlace(score, board);
     return isExpected ? 'no cohort stored, one expected for the score' : null;
   }
@@ -211,12 +210,5 @@ const moveText = (moved: ClosedSeat['moved']): string =>
   moved === null ? 'no move' : `from tier ${moved.before + 1} to ${moved.after + 1}, rank ${moved.rank ?? 'none'}`;
 
 /** Whether a final score ranks before another one. */
-function isBetter({ ranking, timed }: BoardSets, a: CohortMember, b: CohortMember): boolean {
-  if (a.score !== b.score) return turned(ranking, a.score - b.score) > 0;
-  if (!timed) return false;
-  const [first, second] = [a, b].map(({ secondary }) => secondary ?? 0) as [number, number];
-  if (first !== second) return first > second;
-  const [earlier, later] = [a, b].map(({ reached }) => reached ?? 0) as [number, number];
-  if (earlier !== later) return earlier < later;
-  return Buffer.compare(Buffer.from(a.userId), Buffer.from(b.userId)) > 0;
-}
+const isBetter = ({ ranking, timed }: BoardSets, a: CohortMember, b: CohortMember): boolean =>
+  (timed || a.score !== b.score) && comparePlaces(ranking, a, b) < 0;

@@ -1,6 +1,4 @@
 /** Differences about rewards: users' points, awards for final ranks, and counts of claims. */
-import { numbered } from '../../packed/unpack-state.ts';
-import { USER } from '../../packed/user-fields.ts';
 import { unpaidRankRewards } from '../../postgres/boards/rank-rewards.ts';
 import { wrongClaimCounts } from '../../postgres/rewards.ts';
 import { type StoredUser, storedPoints } from '../../postgres/users/stored-states.ts';
@@ -25,8 +23,7 @@ const pointsText = (totals: Iterable<[systemNo: number, total: number]>): string
     .map(([systemNo, total]) => `${systemNo}: ${total}`)
     .join(', ');
 
-const pointsOf = (state: Buffer | null): string =>
-  state === null ? '' : pointsText(numbered(stateOf({ state })[USER.points]));
+const pointsOf = (state: Buffer | null): string => (state === null ? '' : pointsText(stateOf({ state }).points));
 
 const storedText = (points: Record<string, number> | undefined): string =>
   pointsText(Object.entries(points ?? {}).map(([no, total]): [number, number] => [Number(no), total]));

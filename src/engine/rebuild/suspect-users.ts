@@ -1,14 +1,12 @@
 /** States, balances and places of users that differ between Redis and Postgres. */
 import type { Pool } from 'pg';
-import { holdsOf } from '../../packed/state.ts';
-import { numbered } from '../../packed/unpack-state.ts';
-import { USER } from '../../packed/user-fields.ts';
 import { type Outstanding, readOutstanding } from '../../postgres/balance-changes.ts';
 import { storedState, type StoredUser } from '../../postgres/users/stored-states.ts';
 import { type TenantPart, userKey } from '../../redis/keys.ts';
 import { knownPart } from '../../redis/parts.ts';
 import type { Sides, Suspect } from './confirmation.ts';
-import { type Place, placesOf, readState, stateOf, type TeamSums } from './derived-keys.ts';
+import { addTo } from '../../grouped.ts';
+import { type Place, placesOf, stateOf, type TeamSums } from './derived-keys.ts';
 import type { SetMembers } from './set-members.ts';
 import { isHeldBy, LISTED } from './suspects.ts';
 
@@ -35,13 +33,13 @@ function balanceText(holdings: readonly { systemNo: number; spent: number; holds
 }
 
 function balanceTextOf(state: Buffer | null): string {
-  const { [USER.spent]: spent, [USER.holds]: packed = [] } = state === null ? {} : (readState({ state }) ?? {});
-  const holds = holdsOf(packed);
+  if (state === null) return '';
+  const { spent, holds } = stateOf({ state });
   return balanceText(
-    Array.from(numbered(spent), ([systemNo, amount]) => ({
+    Array.from(spent, ([systemNo, amount]) => ({
       systemNo,
       spent: amount,
-      holds: holds.filter((hold) => hold.systemNo === systemNo).map(({ id, amount: held }) => `${id} ${held}`),
+      holds: holds.filter(({ system }) => system === systemNo).map(({ id, amount: held }) => `${id} ${held}`),
     })),
   );
 }
@@ -50,7 +48,7 @@ function balanceTextOf(state: Buffer | null): string {
 async function storedBalances(pool: Pool, users: readonly NamedUser[]): Promise<Map<string, string>> {
   const byUser = new Map<string, Outstanding[]>();
   const owners = users.map(({ tenantNo, id }) => ({ tenantNo, userId: id }));
-  for (const each of await readOutstanding(pool, owners)) listed(byUser, nameOf(each.tenantNo, each.userId)).push(each);
+  for (const each of await readOutstanding(pool, owners)) addTo(byUser, nameOf(each.tenantNo, each.userId), each);
   return new Map(Array.from(byUser, ([name, all]) => [name, balanceText(all)]));
 }
 
@@ -132,10 +130,10 @@ export async function suspectUsers(
   for (const user of users) {
     const { tenantNo, id } = user;
     const part = knownPart(sides.redis, tenantNo, id);
-    listed(byShard, part.shard).push({ ...user, part });
+    addTo(byShard, part.shard, { ...user, part });
     for (const place of placesOf(part, id, stateOf(user), await sides.boards.of(tenantNo))) {
       members.note(place.key, place.member);
-      listed(bySet, place.key).push({ ...place, tenantNo, id });
+      addTo(bySet, place.key, { ...place, tenantNo, id });
     }
     teams.add(part, stateOf(user), await sides.boards.of(tenantNo));
   }
@@ -147,15 +145,6 @@ export async function suspectUsers(
     ...Array.from(bySet.values(), ([first]) => suspectGroup(sides, first!)),
   ]);
   return suspects.flat();
-}
-
-/** The list under a key; creates it if necessary. */
-function listed<K, V>(lists: Map<K, V[]>, key: K): V[] {
-  const known = lists.get(key);
-  if (known !== undefined) return known;
-  const list: V[] = [];
-  lists.set(key, list);
-  return list;
 }
 
 async function suspectStates(sides: Sides, users: readonly PlacedUser[]): Promise<Suspect[]> {

@@ -4,7 +4,6 @@ import type { Pool } from 'pg';
 import type { Clock } from '../../clock.ts';
 import { MOST_DIFFERENCES } from '../../domain/administration/verification.ts';
 import { COUNTER, completionsField } from '../../packed/call-fields.ts';
-import { USER } from '../../packed/user-fields.ts';
 import type { CohortPosition } from '../../postgres/boards/league-checks.ts';
 import { resourceNumbers } from '../../postgres/catalog.ts';
 import { type UsedKey, usedKeysAfter } from '../../postgres/used-keys.ts';
@@ -225,7 +224,7 @@ export class Verifying implements JobWork<VerificationJob> {
     const states = await storedStates(pool, tenantNo, [...new Set(own.map(({ userId }) => userId))]);
     const generationOf = ({ userId }: UsedKey): number | undefined => {
       const state = states.get(userId);
-      return state === undefined ? undefined : readState({ state })?.[USER.generation];
+      return state === undefined ? undefined : (readState({ state })?.generation ?? undefined);
     };
     return {
       next: isEnd ? { step: 'keys', at: '' } : { step: 'used keys', at: page.at(-1)!.eventId },

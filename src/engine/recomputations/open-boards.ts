@@ -5,7 +5,7 @@ import type { PlanBoard } from '../../rules/plan.ts';
 import type { OpenRun, ScoredBoard } from '../../rules/recomputation.ts';
 import type { Leaderboard } from '../../domain/catalog.ts';
 import { epochDay } from '../../domain/periods.ts';
-import { playedRule, runOf } from '../../domain/runs.ts';
+import { playedRule, runsFrom } from '../../domain/runs.ts';
 import type { BoardFill } from '../../postgres/boards/progress.ts';
 import type { StoredRecomputation } from '../../postgres/corrections/recomputations.ts';
 
@@ -23,14 +23,9 @@ export function openBoards(compiled: CompiledCatalog, nowMs: number): OpenBoard[
 }
 
 function openRuns(leaderboard: Leaderboard, nowMs: number): OpenRun[] {
-  const rule = playedRule(leaderboard);
-  const newestDay = epochDay(nowMs) + 1;
-  const runs: OpenRun[] = [];
-  for (let run = firstOpenRun(leaderboard, nowMs); run !== null && run.startDay <= newestDay;) {
-    runs.push({ first: run.startDay, ...(run.endDay !== null && { last: run.endDay }) });
-    run = run.endDay === null ? null : runOf(rule, run.endDay + 1);
-  }
-  return runs;
+  const first = firstOpenRun(leaderboard, nowMs);
+  const runs = first === null ? [] : runsFrom(playedRule(leaderboard), first.startDay, epochDay(nowMs) + 1);
+  return Array.from(runs, ({ startDay, endDay }) => ({ first: startDay, ...(endDay !== null && { last: endDay }) }));
 }
 
 /** Days (epoch days, ascending) on which an open run of a points board begins, or has just ended. */

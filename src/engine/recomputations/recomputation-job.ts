@@ -7,7 +7,6 @@ import type { Clock } from '../../clock.ts';
 import { epochDay } from '../../domain/periods.ts';
 import { type BoardFill, listFills } from '../../postgres/boards/progress.ts';
 import { COMPLETED } from '../../packed/record-fields.ts';
-import { USER } from '../../packed/user-fields.ts';
 import {
   beginPlanning,
   beginStep,
@@ -239,7 +238,7 @@ async function readCompletions(
         userId,
         {
           completions: stored.filter((each) => each.userId === userId).map(({ completion }) => completion),
-          corrections: readState({ state })?.[USER.corrections] ?? 0,
+          corrections: readState({ state })?.corrections ?? 0,
         },
       ]),
     );

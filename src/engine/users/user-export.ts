@@ -5,7 +5,10 @@ import type { Clock } from '../../clock.ts';
 import type { Author } from '../../domain/administration/author.ts';
 import { turned } from '../../domain/leaderboard.ts';
 import { dateOf, weekdaysOf, isoTimeOrNull } from '../../domain/periods.ts';
-import type { ScoreTime, User } from '../../rules/user.ts';
+import { timeIn } from '../../rules/leaderboards.ts';
+import { metadataIn } from '../../rules/metadata.ts';
+import type { RunOfPlan } from '../../rules/teams.ts';
+import type { User } from '../../rules/user.ts';
 import type { RecordAudit } from '../../postgres/access/audit.ts';
 import { finalPlaces } from '../../postgres/boards/final-runs.ts';
 import { searchRuns } from '../../postgres/boards/snapshots.ts';
@@ -147,8 +150,8 @@ export function createUserExport({ pool, controlShare, redis, users, clock, reco
           firstDay: dateOf(runDay),
           group,
           score: valueOf(decimalNumber(score)),
-          ...secondaryOf(compiled, no, timeOf(state, no, runDay)?.secondary),
-          ...metadataOf(state, no, runDay),
+          ...secondaryOf(compiled, no, timeIn(state, { board: no, runDay })?.secondary),
+          ...metadataOf(state, { board: no, runDay }),
         }));
       }),
     };
@@ -159,9 +162,6 @@ export function createUserExport({ pool, controlShare, redis, users, clock, reco
 
 export type UserExport = ReturnType<typeof createUserExport>;
 
-const timeOf = ({ scoreTimes }: User, board: number, runDay: number): ScoreTime | undefined =>
-  scoreTimes.find((time) => time.board === board && time.runDay === runDay);
-
 /** The secondary score of a rank number; nothing without one, or for a deleted leaderboard. */
 const secondaryOf = (compiled: CompiledCatalog, boardNo: number, rank: number | null | undefined) => {
   const board = compiled.leaderboardsByNo.get(boardNo);
@@ -169,9 +169,9 @@ const secondaryOf = (compiled: CompiledCatalog, boardNo: number, rank: number | 
 };
 
 /** What the entry of a run shows; nothing if it has no metadata. */
-function metadataOf({ metadata }: User, board: number, runDay: number): { metadata?: unknown } {
-  const sent = metadata.find(({ runs }) => runs.some((run) => run.board === board && run.runDay === runDay));
-  return sent === undefined ? {} : { metadata: JSON.parse(sent.json) };
+function metadataOf(user: User, run: RunOfPlan): { metadata?: unknown } {
+  const json = metadataIn(user, run);
+  return json === null ? {} : { metadata: JSON.parse(json) };
 }
 
 const camel = (column: string): string => column.replaceAll(/_(\w)/g, (_, letter: string) => letter.toUpperCase());

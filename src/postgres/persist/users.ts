@@ -2,9 +2,8 @@ import type { PoolClient } from 'pg';
 import { nextCountMs } from '../../domain/anniversary.ts';
 import { FREQUENCIES, epochDay } from '../../domain/periods.ts';
 import { streakDueDay } from '../../domain/streaks/settle.ts';
-import { numbered, type Numbered } from '../../packed/unpack-state.ts';
-import { type PackedState, signUpOf, unpackState } from '../../packed/state.ts';
-import { STREAK, USER } from '../../packed/user-fields.ts';
+import { decodeUser } from '../../rules/user-codec.ts';
+import type { User } from '../../rules/user.ts';
 import { columns } from '../columns.ts';
 import { deleteClaims } from '../rewards.ts';
 import { storableJson, storableText } from '../storable-json.ts';
@@ -50,9 +49,6 @@ export const packedUsers = (users: readonly PackedUser[]): unknown[] => [
   bytesOf(users.map((user) => user.packed)),
 ];
 
-const byNumber = <T>(table: Numbered<T> | undefined): Record<number, T> =>
-  Array.isArray(table) ? Object.fromEntries(numbered(table)) : (table ?? {});
-
 /** Columns by which the streak sweep, the count of years and the streak rankings find users. */
 class SweptBy {
   private readonly dueDays: (number | null)[] = [];
@@ -62,22 +58,20 @@ class SweptBy {
   private readonly origins: (number | null)[][] = FREQUENCIES.map(() => []);
   private readonly zones: UserZone[] = [];
 
-  add(tenantNo: number, state: PackedState): void {
-    const zone = state[USER.zone];
-    const streaks = state[USER.streaks]?.map((streak) => ({
-      length: streak[STREAK.length],
-      lastPeriod: streak[STREAK.lastPeriod],
+  add(tenantNo: number, { zone, streaks, freezes, earnedDay, signUp, updatedMs: atMs }: User): void {
+    const inOrder = FREQUENCIES.map((frequency) => ({
+      ...streaks[frequency],
+      lastPeriod: streaks[frequency].lastPeriod ?? 0,
     }));
-    this.dueDays.push(streaks === undefined ? null : streakDueDay(streaks));
+    this.dueDays.push(streakDueDay(inOrder));
     for (const [index, origins] of this.origins.entries()) {
-      const { length = 0, lastPeriod = 0 } = streaks?.[index] ?? {};
+      const { length, lastPeriod } = inOrder[index]!;
       origins.push(length === 0 ? null : lastPeriod - length);
     }
-    this.freezes.push(state[USER.freezes] ?? 0);
-    this.earnedDays.push(state[USER.earnedDay] ?? null);
-    const signUp = signUpOf(state);
-    this.anniversaries.push(signUp === null ? null : nextCountMs(signUp, zone ?? null));
-    this.zones.push({ tenantNo, zone: zone ?? '', atMs: state[USER.updatedMs] });
+    this.freezes.push(freezes);
+    this.earnedDays.push(earnedDay);
+    this.anniversaries.push(signUp === null ? null : nextCountMs(signUp, zone));
+    this.zones.push({ tenantNo, zone: zone ?? '', atMs });
   }
 
   /** The columns of the added users, in order: zone, due_day, freezes, earned_day, anniversary_ms, origins by frequency. */
@@ -98,9 +92,9 @@ class SweptBy {
 }
 
 /** Decodes a state. Throws UnstorableValue if it is invalid. */
-function stateOf(packed: Buffer): PackedState {
+function stateOf(packed: Buffer): User {
   try {
-    return unpackState(packed);
+    return decodeUser(packed);
   } catch {
     throw new UnstorableValue('invalid user state');
   }
@@ -118,10 +112,10 @@ export async function upsertUsers(client: PoolClient, users: readonly PackedUser
   // Do not keep decoded states: with thousands at once, garbage collection costs more than all other work.
   for (const { tenantNo, packed } of sorted) {
     const state = stateOf(packed);
-    created.push(state[USER.createdMs]);
-    attributes.push(storableJson(JSON.stringify(byNumber(state[USER.attributes]))));
-    points.push(JSON.stringify(byNumber(state[USER.points])));
-    keys.push(searchKeys({ name: state[USER.name], email: state[USER.email] }));
+    created.push(state.createdMs);
+    attributes.push(storableJson(JSON.stringify(Object.fromEntries(state.attributes))));
+    points.push(JSON.stringify(Object.fromEntries(state.points)));
+    keys.push(searchKeys({ name: state.name ?? undefined, email: state.email ?? undefined }));
     swept.add(tenantNo, state);
   }
   await client.query({

@@ -1,13 +1,14 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
+import type { Decimal } from '../../../src/domain/decimal.ts';
 import { DAY_MS, dayOf } from '../../../src/domain/periods.ts';
 import { firstIdOf } from '../../../src/postgres/partitions.ts';
 import { insertAwards, insertEvents } from '../../../src/postgres/persist/events.ts';
 import { upsertUsers } from '../../../src/postgres/persist/users.ts';
 import { transaction } from '../../../src/postgres/transaction.ts';
 import { boardKey, userKey } from '../../../src/redis/keys.ts';
-import { packState } from '../../../src/packed/pack-state.ts';
-import { USER } from '../../../src/packed/user-fields.ts';
+import { encodeUser } from '../../../src/rules/user-codec.ts';
+import { newUser } from '../../../src/rules/user.ts';
 import { onlyPart } from '../../stack/only-part.ts';
 
 const MILLION = 1_000_000;
@@ -39,51 +40,46 @@ interface StoredUser {
   scores?: { boardNo: number; runDate: string; score: number }[];
 }
 
-/** SCORE of each, by leaderboard, in the given order, newest run first. */
-const boards = (scores: NonNullable<StoredUser['scores']>): (number | string)[] =>
-  scores
-    .toSorted((one, other) => one.boardNo - other.boardNo)
-    .flatMap(({ boardNo, runDate, score }) => [boardNo, dayOf(runDate), '', score, 0]);
-
 let made = 0;
 /** On a given day, like every ID. */
 const nextId = (date: string): string =>
   firstIdOf(dayOf(date)).replaceAll('-', '').slice(0, 12) + (made += 1).toString(16).padStart(16, '0') + '0000';
 
-const split = (micros: number): [number, number] => [Math.trunc(micros / MILLION), micros % MILLION];
+const split = (micros: number): Decimal => ({ whole: Math.trunc(micros / MILLION), micros: micros % MILLION });
 
-const sums = <T>(items: readonly T[], no: (item: T) => number, value: (item: T) => number): Record<number, number> => {
-  const totals: Record<number, number> = {};
-  for (const item of items) totals[no(item)] = (totals[no(item)] ?? 0) + value(item);
+const sums = <T>(items: readonly T[], no: (item: T) => number, value: (item: T) => number): Map<number, number> => {
+  const totals = new Map<number, number>();
+  for (const item of items) totals.set(no(item), (totals.get(no(item)) ?? 0) + value(item));
   return totals;
 };
-
-const mapped = <T>(record: Record<number, number>, to: (value: number) => T): Record<number, T> =>
-  Object.fromEntries(Object.entries(record).map(([no, value]) => [no, to(value)]));
 
 /** Puts a user into Redis and Postgres as if the events had been recorded and persisted. */
 export async function storeUser({ pool, redis }: { pool: Pool; redis: Redis }, user: StoredUser): Promise<void> {
   const { tenantNo = 0, id, tz, events = [], awards = [], completions = {}, scores = [] } = user;
-  const points = sums(
-    awards,
-    (award) => award.systemNo,
-    (award) => award.awarded,
+  const micros = sums(
+    events,
+    (event) => event.metricNo,
+    (event) => event.micros,
   );
-  const packed = packState({
-    [USER.createdMs]: Date.UTC(2025, 0, 1),
-    [USER.updatedMs]: Date.UTC(2025, 0, 1),
-    ...(tz !== undefined && { [USER.zone]: tz }),
-    [USER.totals]: mapped(
-      sums(
-        events,
-        (event) => event.metricNo,
-        (event) => event.micros,
-      ),
-      split,
+  const packed = encodeUser({
+    ...newUser(Date.UTC(2025, 0, 1), { freezes: 0, generation: null }),
+    zone: tz ?? null,
+    totals: new Map(Array.from(micros, ([no, sum]) => [no, { ...split(sum), peak: null }])),
+    points: sums(
+      awards,
+      (award) => award.systemNo,
+      (award) => award.awarded,
     ),
-    [USER.points]: mapped(points, (total) => total),
-    [USER.completions]: mapped(completions, (atMs) => atMs),
-    [USER.boards]: boards(scores),
+    completions: new Map(Object.entries(completions).map(([no, atMs]) => [Number(no), atMs])),
+    scores: scores
+      .toSorted((one, other) => one.boardNo - other.boardNo)
+      .map(({ boardNo, runDate, score }) => ({
+        board: boardNo,
+        runDay: dayOf(runDate),
+        group: '',
+        whole: score,
+        micros: 0,
+      })),
   });
   const own = { tenantNo, userId: id };
   await transaction(pool, async (client) => {
@@ -93,7 +89,7 @@ export async function storeUser({ pool, redis }: { pool: Pool; redis: Redis }, u
         ...own,
         id: nextId(date),
         metricNo,
-        value: { whole: split(micros)[0], micros: split(micros)[1] },
+        value: split(micros),
         total: { whole: 0, micros: 0 },
         atMs: dayOf(date) * DAY_MS,
         localDay: dayOf(date),

@@ -2,7 +2,8 @@ import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
 import type { Leaderboard } from '../../../src/domain/catalog.ts';
 import { dayOf } from '../../../src/domain/periods.ts';
 import { groupName } from '../../../src/domain/user.ts';
-import { NO_PAST, type PastRuns } from '../../../src/engine/leaderboards/runs.ts';
+import type { KeptRuns } from '../../../src/engine/leaderboards/kept-runs.ts';
+import { NO_PAST } from './no-past.ts';
 import { createUserDirectory } from '../../../src/engine/users/user-directory.ts';
 import { TEAM_SUM } from '../../../src/packed/call-fields.ts';
 import { teamsKey } from '../../../src/redis/keys.ts';
@@ -23,7 +24,7 @@ const ATTRIBUTES = Array.from({ length: 12 }, (_, at) => `note-${at}`);
 const withBoard = (
   fields: Partial<Leaderboard>,
   run: (reads: ReadFixture) => Promise<void>,
-  { past, isGrouped = false }: { past?: PastRuns; isGrouped?: boolean } = {},
+  { past, isGrouped = false }: { past?: KeptRuns; isGrouped?: boolean } = {},
 ): Promise<void> =>
   withReads(
     database,
@@ -129,7 +130,7 @@ test('a filter of users reads large states in slices', () =>
 
 test('a user without a value of the breakdown is in no group of a run under way, whatever earlier results say', async () => {
   const asked: string[] = [];
-  const past: PastRuns = {
+  const past: KeptRuns = {
     ...NO_PAST,
     groupOf: async (_run, userId) => {
       asked.push(userId);

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { dayOf } from '../../../src/domain/periods.ts';
-import { NO_PAST, type PastRuns } from '../../../src/engine/leaderboards/runs.ts';
+import type { KeptRuns } from '../../../src/engine/leaderboards/kept-runs.ts';
+import { NO_PAST } from './no-past.ts';
 import { LiveStandings } from '../../../src/engine/leaderboards/live-standings.ts';
 import { percentileOf } from '../../../src/engine/leaderboards/standings.ts';
 import { usersLeaderboard } from '../../../src/operations/leaderboards.ts';
@@ -100,7 +101,7 @@ test("the user's own group, and the run of the user's local date", () =>
 test('reads kept runs and snapshots', async () => {
   const day = dayOf('2026-11-18');
   const kept: { redis?: LiveStandings } = {};
-  const past: PastRuns = {
+  const past: KeptRuns = {
     ...NO_PAST,
     standings: async () => kept.redis ?? null,
     groupOf: async () => null,

@@ -8,8 +8,8 @@ import { fromRecord } from '../../../src/engine/notifications/entry-notification
 import { RecordedUser } from '../../../src/engine/notifications/rules.ts';
 import type { HappenedRecord, RecordedStreak } from '../../../src/packed/record.ts';
 import { KIND, RECORD, SETTLED } from '../../../src/packed/record-fields.ts';
-import type { PackedState } from '../../../src/packed/state.ts';
-import { FREQUENCY, USER } from '../../../src/packed/user-fields.ts';
+import { FREQUENCY } from '../../../src/packed/user-fields.ts';
+import type { User } from '../../../src/rules/user.ts';
 import { checkPayload } from '../../contract/contract.ts';
 import { CatalogBuilder } from '../catalog-builder.ts';
 import { packedState } from '../persist/outbox-writer.ts';
@@ -33,7 +33,7 @@ const laps = builder.leaderboard('laps', 'metric', { metricId: cards.id, aggrega
 
 interface Given {
   record: Partial<HappenedRecord>;
-  state?: Partial<PackedState>;
+  state?: Partial<User>;
   streaks?: Partial<StreakSettings>;
   wants?: (type: NotificationType) => boolean;
 }
@@ -64,7 +64,7 @@ const streak = (length: number, extended: 0 | 1): RecordedStreak => [length, DAY
 const { daily, weekly } = FREQUENCY;
 
 test('a notification contains its user, time and subject', () => {
-  const [notification] = reported({ record: { [RECORD.completed]: [shark.no] }, state: { [USER.name]: 'Ana' } });
+  const [notification] = reported({ record: { [RECORD.completed]: [shark.no] }, state: { name: 'Ana' } });
   expect(notification).toMatchObject({
     type: 'achievement.completed',
     tenantNo: 4,
@@ -165,10 +165,10 @@ test.each(streakCases)('streaks: %s', (_name, given, expected) => {
   expect(types(given)).toEqual(expected);
   // Nothing about streaks if they are switched off, for all or by the user.
   expect(types({ ...given, streaks: { enabled: false } })).toEqual([]);
-  const off = { ...given, state: { [USER.streakRule]: [0, -1, []] as [number, number, []] } };
+  const off = { ...given, state: { streakRule: { enabled: false, all: null, metrics: [] } } };
   expect(types({ ...off, streaks: { personalization: true } })).toEqual([]);
   expect(types(off)).toEqual([]);
-  const own = { ...given, state: { [USER.streakRule]: [-1, 1, []] as [number, number, []] } };
+  const own = { ...given, state: { streakRule: { enabled: null, all: true, metrics: [] } } };
   expect(types({ ...own, streaks: { personalization: true } })).toEqual(expected);
 });
 
@@ -265,7 +265,7 @@ const places: [string, unknown[], object | null][] = [
 test.each(places)('leaderboards: a user who %s', (_name, recorded, expected) => {
   const runDay = dayOf(board.start);
   const record = { [RECORD.boards]: [[board.no, runDay, '', ...recorded]] } as unknown as Given['record'];
-  const state = { [USER.boards]: [board.no, runDay, '', 21, 0] };
+  const state = { scores: [{ board: board.no, runDay, group: '', whole: 21, micros: 0 }] };
   const all = reported({ record, state });
   expect(all).toHaveLength(expected === null ? 0 : 1);
   if (expected === null) return;

@@ -32,7 +32,6 @@ import {
 import { triggerResponse } from '../../../src/engine/responses/points.ts';
 import { makeAjv } from '../../../src/operations/validation.ts';
 import { decodeUser } from '../../../src/rules/user-codec.ts';
-import { USER } from '../../../src/packed/user-fields.ts';
 import { checkPayload, OWN_EVENTS } from '../../contract/contract.ts';
 import { CatalogBuilder } from '../catalog-builder.ts';
 import { packedState } from '../persist/outbox-writer.ts';
@@ -56,7 +55,7 @@ const board = builder.leaderboard('top', 'metric', {
 });
 const compiled = compileCatalog(builder.catalog);
 
-const state = decodeUser(packedState({ [USER.name]: 'Ana', [USER.attributes]: { [plan.no]: 'pro' } }));
+const state = decodeUser(packedState({ name: 'Ana', attributes: new Map([[plan.no, 'pro']]) }));
 const user = userJson(compiled, { userId: 'ana', state, controlShare: 0 });
 const streak = {
   length: 2,

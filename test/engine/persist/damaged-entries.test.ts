@@ -10,7 +10,7 @@ import { backlog } from '../../../src/redis/outbox.ts';
 import type { GoneRecord, HappenedRecord } from '../../../src/packed/record.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
 import { eventRecord, newId, NOW, pack, packedState, writeEntry } from './outbox-writer.ts';
-import { type PackedStreak, unpackAll } from '../../../src/packed/state.ts';
+import { unpackAll } from '../../../src/packed/state.ts';
 import { USER } from '../../../src/packed/user-fields.ts';
 
 let database: TestDatabase;
@@ -76,7 +76,7 @@ const attributesOf = async (id: string): Promise<unknown> =>
   )[0]?.attributes;
 
 const event = (u: string, more: Partial<HappenedRecord> = {}): HappenedRecord => eventRecord({ u, a: 1, ...more });
-const state = (n: number | string): Buffer => packedState({ [USER.attributes]: { 1: String(n) } });
+const state = (n: number | string): Buffer => packedState({ attributes: new Map([[1, String(n)]]) });
 
 /** An event with everything that a record can hold. */
 const fullRecord = (): HappenedRecord =>
@@ -157,16 +157,17 @@ describe('a record damaged at each position', () => {
 });
 
 describe('a state damaged at each position', () => {
+  const streak = { length: 1, startDay: 1, lastPeriod: 1, extendedMs: 1, currentPeriod: 1, sums: new Map() };
   const whole = unpackAll(
     packedState({
-      [USER.name]: 'Zoë',
-      [USER.email]: 'z@example.org',
-      [USER.attributes]: { 1: 'x' },
-      [USER.points]: { 2: 3 },
-      [USER.streaks]: [1, 2, 3].map(() => [1, 1, 1, 1, 1]) as unknown as [PackedStreak, PackedStreak, PackedStreak],
-      [USER.freezes]: 1,
-      [USER.earnedDay]: 2,
-      [USER.zone]: 'Asia/Tokyo',
+      name: 'Zoë',
+      email: 'z@example.org',
+      attributes: new Map([[1, 'x']]),
+      points: new Map([[2, 3]]),
+      streaks: { daily: streak, weekly: streak, monthly: streak },
+      freezes: 1,
+      earnedDay: 2,
+      zone: 'Asia/Tokyo',
     }),
   );
   const places = [

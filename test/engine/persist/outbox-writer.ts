@@ -2,9 +2,8 @@ import type { Redis } from 'ioredis';
 import { Packr } from 'msgpackr';
 import { outboxKey } from '../../../src/redis/keys.ts';
 import type { HappenedRecord } from '../../../src/packed/record.ts';
-import { packState } from '../../../src/packed/pack-state.ts';
-import type { PackedState } from '../../../src/packed/state.ts';
-import { USER } from '../../../src/packed/user-fields.ts';
+import { encodeUser } from '../../../src/rules/user-codec.ts';
+import { newUser, type User } from '../../../src/rules/user.ts';
 
 const packr = new Packr({ useRecords: false, variableMapSize: true });
 
@@ -36,14 +35,8 @@ export const eventRecord = (more: Partial<HappenedRecord> = {}): HappenedRecord 
 // The script's packer makes 64-bit integers of large whole numbers; ours would make doubles.
 const int64 = (value: number): bigint => BigInt(value);
 
-export const packedState = (more: Partial<PackedState> = {}): Buffer =>
-  packState({
-    [USER.totals]: {},
-    [USER.points]: {},
-    ...more,
-    [USER.createdMs]: int64(more[USER.createdMs] ?? NOW) as unknown as number,
-    [USER.updatedMs]: int64(more[USER.updatedMs] ?? NOW) as unknown as number,
-  });
+export const packedState = (more: Partial<User> = {}): Buffer =>
+  encodeUser({ ...newUser(NOW, { freezes: 0, generation: null }), ...more });
 
 export interface Written {
   tenantNo?: number;

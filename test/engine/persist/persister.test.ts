@@ -7,7 +7,6 @@ import type { HappenedRecord } from '../../../src/packed/record.ts';
 import { backlog } from '../../../src/redis/outbox.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
 import { eventRecord, NOW, packedState, writeEntry } from './outbox-writer.ts';
-import { USER } from '../../../src/packed/user-fields.ts';
 
 let database: TestDatabase;
 let redis: Redis;
@@ -66,10 +65,16 @@ describe('the path of an entry', () => {
       ik: 'key\t1',
     });
     const state = packedState({
-      [USER.createdMs]: NOW - 5,
-      [USER.attributes]: { 3: 'blue', 9: '"' },
-      [USER.points]: [0, 15],
-      [USER.name]: 'Zoë',
+      createdMs: NOW - 5,
+      attributes: new Map([
+        [3, 'blue'],
+        [9, '"'],
+      ]),
+      points: new Map([
+        [1, 0],
+        [2, 15],
+      ]),
+      name: 'Zoë',
     });
     await writeEntry(redis, 0, { records: [record], states: { [record.u]: state } });
 
@@ -135,7 +140,7 @@ describe('the path of an entry', () => {
     const perEntry = 3;
     for (let n = 0; n < 5000; n++) {
       const records = Array.from({ length: perEntry }, () => eventRecord({ u: `user-${n % 70}`, a: 1 }));
-      const states = { [`user-${n % 70}`]: packedState({ [USER.attributes]: { 1: String(n) } }) };
+      const states = { [`user-${n % 70}`]: packedState({ attributes: new Map([[1, String(n)]]) }) };
       // One by one would take longer than the rest of the test.
       const written = writeEntry(redis, 2, { records, states });
       if (n % 500 === 499) await written;
@@ -157,7 +162,7 @@ describe('the path of an entry', () => {
     const users = (): Promise<Record<string, unknown>[]> =>
       rows(`SELECT id, state, attributes, points FROM users WHERE tenant_no = 10 ORDER BY id`);
     const states = [1, 2, 3].map((n) =>
-      packedState({ [USER.attributes]: { 1: String(n) }, [USER.points]: { 2: n }, [USER.freezes]: n }),
+      packedState({ attributes: new Map([[1, String(n)]]), points: new Map([[2, n]]), freezes: n }),
     );
     const write = async (n: number, more: Partial<HappenedRecord>, u = 'ada'): Promise<void> => {
       await writeEntry(redis, 2, { tenantNo: 10, records: [eventRecord({ u, ...more })], states: { [u]: states[n]! } });
@@ -186,7 +191,11 @@ describe('the path of an entry', () => {
       await persister().drain(3, hurry);
     };
     const state = (p: Record<number, number>, more = {}): Buffer =>
-      packedState({ [USER.attributes]: { 7: 'x' }, [USER.points]: p, ...more });
+      packedState({
+        attributes: new Map([[7, 'x']]),
+        points: new Map(Object.entries(p).map(([no, total]) => [Number(no), total])),
+        ...more,
+      });
     await write([state({ 21: 5, 22: 6 })], [{ n: 1 }]);
     const ada = { attributes: { 7: 'x' }, zone: '', freezes: 0 };
     const [first, second] = [state({ 21: 8, 22: 6 }), state({ 21: 9, 22: 6, 23: 4 })];
@@ -195,7 +204,7 @@ describe('the path of an entry', () => {
     const third = state({ 22: 6, 23: 4 });
     await write([third], [paid(21, 0)]);
     expect(await user()).toEqual({ ...ada, state: third, points: { 22: 6, 23: 4 } });
-    const fourth = state({ 22: 7, 23: 4 }, { [USER.zone]: 'Asia/Tokyo', [USER.freezes]: 2 });
+    const fourth = state({ 22: 7, 23: 4 }, { zone: 'Asia/Tokyo', freezes: 2 });
     await write([state({ 22: 7, 23: 4 }), fourth], [paid(22, 7), { y: 1 }]);
     expect(await user()).toEqual({ ...ada, state: fourth, points: { 22: 7, 23: 4 }, zone: 'Asia/Tokyo', freezes: 2 });
     expect(await rows(`SELECT zone FROM streak_zones WHERE tenant_no = 11 ORDER BY 1`)).toEqual([
@@ -207,7 +216,7 @@ describe('the path of an entry', () => {
   test('sweeps a zone from the first day on which its users changed', async () => {
     const written = [0, 5, 2].map((days) => ({ u: `u${days}`, at: 1_800_000_000_000 + days * 86_400_000 }));
     for (const { u, at } of written) {
-      const states = { [u]: packedState({ [USER.zone]: 'Asia/Kolkata', [USER.updatedMs]: at }) };
+      const states = { [u]: packedState({ zone: 'Asia/Kolkata', updatedMs: at }) };
       await writeEntry(redis, 3, { tenantNo: 12, records: [eventRecord({ u, at, n: 1 })], states });
     }
     await persister().drain(3, hurry);
@@ -218,7 +227,7 @@ describe('the path of an entry', () => {
 
   test('text that Postgres cannot hold does not stop the rest', async () => {
     const record = eventRecord({ u: 'nul\0', x: '{"3":"\\u0000 \\ud800 \\\\u0000"}', ik: 'k\0' });
-    const states = { 'nul\0': packedState({ [USER.attributes]: { 1: 'a\0' } }) };
+    const states = { 'nul\0': packedState({ attributes: new Map([[1, 'a\0']]) }) };
     await writeEntry(redis, 3, { records: [record], states });
     await persister().drain(3, hurry);
     expect(await rows('SELECT user_id, attributes, idempotency_key FROM events WHERE tenant_no = 3')).toEqual([

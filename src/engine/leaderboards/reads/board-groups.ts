@@ -12,7 +12,7 @@ import { parseAttributeFilter } from '../../attribute-filter.ts';
 import { breakdownKeys, groupAttributes } from '../../responses/leaderboards.ts';
 import { groupOfUser, type UserReads } from '../../users/user-reads.ts';
 import { boardRunOf, type RequestedRuns, type RunOfBoard } from './requested-runs.ts';
-import type { PastRuns } from '../runs.ts';
+import type { KeptRuns } from '../kept-runs.ts';
 import type { BoardRun } from '../../../domain/runs.ts';
 
 /** Groups of a board that one answer counts. */
@@ -31,7 +31,7 @@ interface GroupRequest extends RunOfBoard {
 }
 
 /** Reads the groups of leaderboards with a breakdown: one ranking for each combination of values. */
-export function createBoardGroups(redis: Redis, users: UserReads, past: PastRuns, runs: RequestedRuns) {
+export function createBoardGroups(redis: Redis, users: UserReads, past: KeptRuns, runs: RequestedRuns) {
   /** The group to rank users in: '' without a breakdown; `null` for all; undefined if `groupOf` is in none. */
   async function groupAmong(
     compiled: CompiledCatalog,

@@ -13,7 +13,7 @@ import { rankRewardsOf } from '../../notifications/payloads.ts';
 import type { UserReads } from '../../users/user-reads.ts';
 import { leaderboardResponse } from '../../responses/leaderboards.ts';
 import { LiveStandings } from '../live-standings.ts';
-import { NO_PAST, type PastRuns } from '../runs.ts';
+import type { KeptRuns } from '../kept-runs.ts';
 import { shownRankings } from '../shown-rankings.ts';
 import { type Member, type Standings, memberPage, ranked } from '../standings.ts';
 import { createBoardGroups, groupOfFilter } from './board-groups.ts';
@@ -33,14 +33,14 @@ interface LeaderboardReadsOptions {
   redis: Redis;
   users: UserReads;
   clock: Clock;
-  past?: PastRuns;
+  past: KeptRuns;
   /** Whether a read of teams answers several calls. */
   reusesTeams?: boolean;
 }
 
 /** Reads leaderboards. Ranks are current; streak boards follow midnight by some seconds. */
 export function createLeaderboardReads(options: LeaderboardReadsOptions) {
-  const { redis, users, clock, past = NO_PAST, reusesTeams = true } = options;
+  const { redis, users, clock, past, reusesTeams = true } = options;
   const runs = createRequestedRuns(clock);
   const { groupAmong, groups, requireGroup, scoredGroup } = createBoardGroups(redis, users, past, runs);
   const { among, scoresIn } = createNamedRankings(redis, users, past, runs, groupAmong);

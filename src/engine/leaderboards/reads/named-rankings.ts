@@ -3,13 +3,14 @@ import type { Static } from 'typebox';
 import type { CompiledCatalog } from '../../../catalog/compiled-catalog.ts';
 import type { LeaderboardResponseWithRankings, RankingsAmongRequest } from '../../../domain/leaderboard.ts';
 import { AppError } from '../../../errors.ts';
-import { unpackState } from '../../../packed/state.ts';
+import { decodeUser } from '../../../rules/user-codec.ts';
 import { statesInSlices } from '../../../redis/parts.ts';
 import type { UserReads } from '../../users/user-reads.ts';
 import { leaderboardResponse } from '../../responses/leaderboards.ts';
 import { GivenStandings } from '../given-standings.ts';
 import { LiveStandings } from '../live-standings.ts';
-import { type PastRuns, groupsOfRun } from '../runs.ts';
+import type { KeptRuns } from '../kept-runs.ts';
+import { groupsOfRun } from '../runs.ts';
 import { shownRankings } from '../shown-rankings.ts';
 import { type Member, memberPage, ranked, rankedScore } from '../standings.ts';
 import type { BoardGroups } from './board-groups.ts';
@@ -22,7 +23,7 @@ type AmongQuery = Static<typeof RankingsAmongRequest> & Pick<PageQuery, 'groupOf
 export function createNamedRankings(
   redis: Redis,
   users: UserReads,
-  past: PastRuns,
+  past: KeptRuns,
   runs: RequestedRuns,
   groupAmong: BoardGroups['groupAmong'],
 ) {
@@ -81,7 +82,7 @@ export function createNamedRankings(
     // Only a user's state has the group, and the time by which the member of a timed set is named.
     const members: Member[] = [];
     for await (const { userId, packed } of statesInSlices(redis, tenantNo, userIds)) {
-      const own = packed === null ? null : rankedScore(unpackState(packed), board, run.startDay);
+      const own = packed === null ? null : rankedScore(decodeUser(packed), board, run.startDay);
       if (own === null || (group !== null && own.group !== group)) continue;
       const { group: _, ...scored } = own;
       members.push({ userId, ...scored });

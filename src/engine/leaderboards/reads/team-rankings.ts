@@ -3,7 +3,7 @@ import type { CompiledCatalog } from '../../../catalog/compiled-catalog.ts';
 import type { TeamRankings } from '../../../domain/leaderboard.ts';
 import { AppError } from '../../../errors.ts';
 import { leaderboardResponse } from '../../responses/leaderboards.ts';
-import type { PastRuns } from '../runs.ts';
+import type { KeptRuns } from '../kept-runs.ts';
 import { memberPage, ranked } from '../standings.ts';
 import { createKeptTeams, type TeamScore, type TeamStandings, teamScores, teamStandings } from '../teams.ts';
 import { type PageQuery, type RequestedRuns, boardRunOf, requireLimit, requireStart } from './requested-runs.ts';
@@ -11,7 +11,7 @@ import { type PageQuery, type RequestedRuns, boardRunOf, requireLimit, requireSt
 type TeamQuery = Pick<PageQuery, 'offset' | 'limit' | 'run'> & { team?: string };
 
 /** Ranks the teams of leaderboards. `reuses`: whether a ranking answers several calls. */
-export function createTeamRankings(redis: Redis, past: PastRuns, runs: RequestedRuns, reuses: boolean) {
+export function createTeamRankings(redis: Redis, past: KeptRuns, runs: RequestedRuns, reuses: boolean) {
   const keptTeams = createKeptTeams();
 
   /**

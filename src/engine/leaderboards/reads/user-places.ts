@@ -5,7 +5,8 @@ import { dateOf } from '../../../domain/periods.ts';
 import { dayIn } from '../../../domain/zone.ts';
 import type { UserReads } from '../../users/user-reads.ts';
 import { leaderboardResponse } from '../../responses/leaderboards.ts';
-import type { PastRuns, Snapshot } from '../runs.ts';
+import type { KeptRuns } from '../kept-runs.ts';
+import type { Snapshot } from '../runs.ts';
 import { shownSecondary } from '../shown-rankings.ts';
 import { type Standings, percentileOf } from '../standings.ts';
 import type { BoardGroups } from './board-groups.ts';
@@ -14,7 +15,7 @@ import { type PageQuery, type RequestedRuns, type RunOfBoard, boardRunOf } from 
 interface UserPlacesOptions {
   users: UserReads;
   clock: Clock;
-  past: PastRuns;
+  past: KeptRuns;
   runs: RequestedRuns;
   scoredGroup: BoardGroups['scoredGroup'];
   readStandings: (compiled: CompiledCatalog, at: RunOfBoard, group: string) => Promise<Standings>;
