@@ -109,8 +109,11 @@ export function createPersisting(
     onReported: delivery.queued,
     onMerged: () => core.woken.jobs?.wake(),
     onSetAside: (entry) => logSetAside(log, entry),
-    // Some stored users may be in a new zone, or be paid by time triggers.
-    onStored: () => core.woken.schedule?.wake(STORED_WITHIN_MS),
+    onStored: (shard) => {
+      signals.announce('stored', shard);
+      // Some stored users may be in a new zone, or be paid by time triggers.
+      core.woken.schedule?.wake(STORED_WITHIN_MS);
+    },
     ...(metrics && { onTransaction: metrics.stored }),
     traces,
     ...(onStep && { onStep }),

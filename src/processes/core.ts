@@ -3,6 +3,7 @@ import type { Redis } from 'ioredis';
 import { Catalogs, Changes } from '../catalog/catalogs.ts';
 import type { Clock } from '../clock.ts';
 import { RedisGuards } from '../engine/availability/redis-guards.ts';
+import { cursorsMoved } from '../engine/persist/cursor-wait.ts';
 import { TestClock } from '../engine/schedule/test-clock.ts';
 import { ownVersion } from '../engine/rebuild/marks.ts';
 import type { Log } from '../telemetry/log.ts';
@@ -85,6 +86,7 @@ export async function createCore(settings: CoreSettings & { log: Log }, role: Co
   closing.add(() => catalogs.close());
   const signals = new Signals(redis);
   closing.add(() => signals.close());
+  signals.listen('stored', (shards) => cursorsMoved(pool, shards?.split(' ').map(Number) ?? []));
   const changes = new Changes({ pool, signals });
   closing.add(() => changes.close());
   const wakeUp = new WakeUp(redis);

@@ -11,11 +11,13 @@ export type SignalKind =
   | 'deliveries'
   /** Numbers of shards with new outbox entries, or new notifications for live streams. */
   | 'outbox'
+  /** Numbers of shards of whose outbox Postgres holds more. */
+  | 'stored'
   /** Numbers of shards with new batches of events. */
   | 'batches';
 
 /** Shortest time between two messages of one process; announcements in between share the next one. */
-const SPACING_MS = { deliveries: 50, outbox: 20, batches: 20 } as const;
+const SPACING_MS = { deliveries: 50, outbox: 20, stored: 20, batches: 20 } as const;
 
 export type FrequentKind = keyof typeof SPACING_MS;
 

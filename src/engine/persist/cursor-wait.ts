@@ -77,8 +77,8 @@ export function signalAwaited(redis: Redis, shard: number): () => void {
   };
 }
 
-/** Interval between reads of the cursor while a caller waits: it grows with the time that the newest caller has waited. */
-const LOOK = { leastMs: 10, mostMs: 100, share: 1 / 8 };
+/** Interval between reads of the cursor while a caller waits, in case a signal is lost (`cursorsMoved`). */
+const LOOK_MS = 100;
 
 interface CursorWait {
   /** The outbox position to wait for. */
@@ -111,8 +111,8 @@ class ShardWatch {
   private readonly shard: number;
   private waiters: Waiter[] = [];
   private running = false;
-  /** A caller came after the last read began, which may not serve it; the next read starts at once. */
-  private newcomers = false;
+  /** The last read may have begun too early for a caller; the next one starts at once. */
+  private isOutdated = false;
   private wake = new AbortController();
 
   constructor(pool: Pool, shard: number) {
@@ -124,10 +124,15 @@ class ShardWatch {
     const beganMs = performance.now();
     return new Promise((resolve, reject) => {
       this.waiters.push({ ...wanted, bill: currentBill(), beganMs, movedMs: beganMs, cursor: null, resolve, reject });
-      this.newcomers = true;
-      if (this.running) this.wake.abort();
-      else void this.run();
+      this.readAgain();
+      if (!this.running) void this.run();
     });
+  }
+
+  /** Reads the cursor for the waiting callers as soon as the read under way has ended. */
+  readAgain(): void {
+    this.isOutdated = true;
+    this.wake.abort();
   }
 
   private async run(): Promise<void> {
@@ -135,7 +140,7 @@ class ShardWatch {
     // Callers of the same turn of the event loop share a read.
     await Promise.resolve();
     while (this.waiters.length > 0) {
-      this.newcomers = false;
+      this.isOutdated = false;
       try {
         const beganMs = performance.now();
         // Without the bill of the caller whose turn it still is: all who wait are charged.
@@ -147,16 +152,13 @@ class ShardWatch {
         this.waiters = [];
         for (const { reject } of failed) reject(error);
       }
-      if (this.waiters.length === 0 || this.newcomers) continue;
+      if (this.waiters.length === 0 || this.isOutdated) continue;
       this.wake = new AbortController();
-      await sleep(this.pauseMs(), undefined, { signal: this.wake.signal }).catch(() => undefined);
+      // A caller with little patience looks sooner.
+      const pauseMs = Math.min(LOOK_MS, ...this.waiters.map(({ stillMs }) => stillMs));
+      await sleep(pauseMs, undefined, { signal: this.wake.signal }).catch(() => undefined);
     }
     this.running = false;
-  }
-
-  private pauseMs(): number {
-    const waitedMs = performance.now() - this.waiters.at(-1)!.beganMs;
-    return Math.min(Math.max(LOOK.leastMs, waitedMs * LOOK.share), LOOK.mostMs);
   }
 
   /** Those who wait share the cost of a read. */
@@ -197,6 +199,12 @@ export function cursorReaches(pool: Pool, shard: number, wanted: CursorWait): Pr
   let watch = byShard.get(shard);
   if (watch === undefined) byShard.set(shard, (watch = new ShardWatch(pool, shard)));
   return inOwnTurn(watch.wait(wanted));
+}
+
+/** Postgres holds more of these shards: looks whether that is what callers in the process wait for. */
+export function cursorsMoved(pool: Pool, shards: Iterable<number>): void {
+  const byShard = watches.get(pool);
+  for (const shard of shards) byShard?.get(shard)?.readAgain();
 }
 
 const REQUEST_PATIENCE = { stillMs: 10_000, movingMs: 30_000 };

@@ -65,7 +65,7 @@ export interface PersisterOptions {
   onTransaction?: (stored: Stored) => void;
   traces?: Traces | null;
   /** Called when Postgres may hold more than before: after each batch, and when a `drain` ends. */
-  onStored?: () => void;
+  onStored?: (shard: number) => void;
   onStep?: (step: PersistStep, shard: number) => void | Promise<void>;
 }
 
@@ -144,7 +144,7 @@ export class Persister {
       const others = (this.atWork.get(shard) ?? 1) - 1;
       if (others === 0) this.atWork.delete(shard);
       else this.atWork.set(shard, others);
-      this.options.onStored?.();
+      this.options.onStored?.(shard);
     }
   }
 
@@ -294,7 +294,7 @@ export class Persister {
   private async trim(shard: number, position: string): Promise<void> {
     const { redis, onStored, onStep } = this.options;
     await onStep?.('committed', shard);
-    onStored?.();
+    onStored?.(shard);
     await trimOutbox(redis, shard, position, this.keep);
     await onStep?.('trimmed', shard);
   }

@@ -1,6 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { cursorReaches } from '../../../src/engine/persist/cursor-wait.ts';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { cursorReaches, cursorsMoved } from '../../../src/engine/persist/cursor-wait.ts';
 import { Bill, type Cost, Lane, noCost, TenantLanes } from '../../../src/pacing/turns.ts';
 import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
 
@@ -34,4 +34,40 @@ test('requests that wait for Postgres share what reading the cursor costs', asyn
   const [one, other] = costs.map(({ postgresMs }) => postgresMs) as [number, number];
   expect(Math.min(one, other)).toBeGreaterThan(0.5);
   expect(one + other).toBeLessThan(performance.now() - beganMs);
+});
+
+test('each caller who waits reads the cursor once, then only sometimes; what a worker stores is read at once', async () => {
+  const { pool } = database;
+  let reads = 0;
+  const onRead = (): void => void (reads += 1);
+  pool.on('acquire', onRead);
+  onTestFinished(() => void pool.off('acquire', onRead));
+  const reached = async (position: string): Promise<void> => {
+    await cursorReaches(pool, 1, { position, stillMs: 60_000, movingMs: 60_000 });
+  };
+  const callers = 10;
+  const beganMs = performance.now();
+  const waits: Promise<void>[] = [];
+  for (let no = 0; no < callers; no += 1) {
+    waits.push(reached('1-0'));
+    await sleep(30);
+  }
+  await sleep(200);
+  expect(reads).toBeLessThan(callers + 2 + (performance.now() - beganMs) / 100);
+  for (let no = 1; ; no += 1) {
+    await pool.query('UPDATE outbox_cursors SET stream_id = $1 WHERE shard = 1', [`${no}-0`]);
+    await vi.waitUntil(() => pool.idleCount === pool.totalCount);
+    let isOver = false;
+    const all = Promise.all(waits.splice(0)).then(() => (isOver = true));
+    await new Promise((resolve) => setImmediate(resolve));
+    reads = 0;
+    cursorsMoved(pool, [0, 1]);
+    await new Promise((resolve) => setImmediate(resolve));
+    const readsAtOnce = reads;
+    // Else a read of the usual interval came first: the next position decides.
+    if (!isOver) expect(readsAtOnce).toBe(1);
+    await all;
+    if (readsAtOnce === 1) return;
+    waits.push(reached(`${no + 1}-0`));
+  }
 });

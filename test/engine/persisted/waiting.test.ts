@@ -45,8 +45,8 @@ test('two hundred waiting reads read the cursor as often as one', async () => {
   await eventually('the cursor is read several times', () => reads >= 5);
   await store();
   await waiting;
-  // At most one each 10 ms; a few more when somebody comes in between.
-  expect(reads).toBeLessThan((performance.now() - beganMs) / 10 + 50);
+  // At most one each 100 ms; a few more when somebody comes in between.
+  expect(reads).toBeLessThan((performance.now() - beganMs) / 100 + 50);
   expect(reads).toBeLessThan(1_000);
 });
 
