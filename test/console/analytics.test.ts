@@ -1,5 +1,4 @@
 import { readFile } from 'node:fs/promises';
-import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { COUNTED, mondayOf, SEGMENT } from '../../src/domain/analytics.ts';
 import { occasionMessageId } from '../../src/engine/messages/message-queue.ts';
@@ -10,6 +9,7 @@ import { STUDY_APP } from '../study-app.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
 import { keep, signedInPage, tooWide, violationsInBothSchemes, WIDTHS } from './browser.ts';
 import { epochDay } from '../../src/domain/periods.ts';
+import { opened } from '../stack/opened.ts';
 
 /** Every view, with a text that shows that it is loaded, and that the view before lacks; `{metric}` stands for an ID. */
 const VIEWS: Record<string, [search: string, text: string]> = {
@@ -46,12 +46,10 @@ const addMessages = (laurel: TestLaurel): Promise<void> =>
   );
 
 describe.skipIf(!hasBrowser)('the analytics screens', () => {
-  let laurel: TestLaurel;
-  let browser: Browser;
   const ids: Record<string, string> = {};
+  const laurel = opened(() => startLaurel({ configuration: STUDY_APP, workers: true }));
+  const browser = opened(() => startBrowser());
   beforeAll(async () => {
-    laurel = await startLaurel({ configuration: STUDY_APP, workers: true });
-    browser = await startBrowser();
     await laurel.admin.patch('/v1/organisation', { controlShare: 0.3 });
     const events = Array.from({ length: 400 }, (_, n) => ({
       key: n % 3 === 0 ? 'minutes' : 'flips',
@@ -64,10 +62,6 @@ describe.skipIf(!hasBrowser)('the analytics screens', () => {
       ids[name] = (await laurel.admin.get(`/v1/${path}`)).body[0].id;
     await addPast(laurel);
     await addMessages(laurel);
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await laurel?.close();
   });
 
   const addressOf = (view: string): string =>

@@ -1,25 +1,20 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import type { Browser, Locator } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Locator } from 'playwright-core';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { FORMS } from '../../src/domain/fields/form.ts';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { startLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
 import { keep, LONG_MS, says, signedInPage, tooWide, violations, WIDTHS } from './browser.ts';
+import { opened } from '../stack/opened.ts';
 
 describe.skipIf(!hasBrowser)('the forms of the console', { timeout: LONG_MS }, () => {
-  let laurel: TestLaurel;
-  let browser: Browser;
   let points: string;
+  const laurel = opened(() => startLaurel({ configuration: STUDY_APP, workers: true }));
+  const browser = opened(() => startBrowser());
   beforeAll(async () => {
-    laurel = await startLaurel({ configuration: STUDY_APP, workers: true });
-    browser = await startBrowser();
     points = (await laurel.admin.get('/v1/points')).body.find(({ key }: { key: string }) => key === 'xp').id;
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await laurel?.close();
   });
 
   const signedIn = async (how: Parameters<typeof signedInPage>[2] = {}) => {

@@ -1,9 +1,10 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Configuration } from '../../src/domain/configuration.ts';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { startLaurel } from '../laurel.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
 import { keep, says, signedInPage, tooWide, violations, WIDTHS } from './browser.ts';
+import { opened } from '../stack/opened.ts';
 
 /** A game with guilds, coins to spend, a daily quest, and a race whose lowest time leads. */
 const GAME: Configuration = {
@@ -73,10 +74,9 @@ const GAME: Configuration = {
 };
 
 describe.skipIf(!hasBrowser)('the console of a game', () => {
-  let laurel: TestLaurel;
   let browser: Browser;
+  const laurel = opened(() => startLaurel({ workers: true }));
   beforeAll(async () => {
-    laurel = await startLaurel({ workers: true });
     const { status, body } = await laurel.admin.put('/v1/configuration', GAME);
     if (status !== 200) throw new Error(JSON.stringify(body));
     for (const [id, guild, wins, lap] of [
@@ -92,7 +92,6 @@ describe.skipIf(!hasBrowser)('the console of a game', () => {
   });
   afterAll(async () => {
     await browser?.close();
-    await laurel?.close();
   });
 
   const paid = async (how: string, amount: number, more: object): Promise<void> => {

@@ -1,26 +1,20 @@
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { startLaurel } from '../laurel.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { keep, signedInPage, tooWide, violations, WIDTHS } from './browser.ts';
+import { opened } from '../stack/opened.ts';
 
 // Without workers, a job keeps its state.
 describe.skipIf(!hasBrowser)('jobs in the console', () => {
-  let laurel: TestLaurel;
-  let browser: Browser;
+  const laurel = opened(() => startLaurel({ configuration: STUDY_APP }));
+  const browser = opened(() => startBrowser());
   beforeAll(async () => {
-    laurel = await startLaurel({ configuration: STUDY_APP });
-    browser = await startBrowser();
     await laurel.pool.query(`UPDATE jobs SET status = 'done', finished = now()`);
     await laurel.pool.query(
       `UPDATE jobs SET status = 'running', done = 3, total = 8, attempts = 2, error = 'broken on purpose', finished = NULL
         WHERE no = (SELECT min(no) FROM jobs)`,
     );
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await laurel?.close();
   });
 
   test.each([

@@ -1,14 +1,14 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { startLaurel } from '../laurel.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
 import { keep, signedInPage, tooWide, violations, WIDTHS } from './browser.ts';
+import { opened } from '../stack/opened.ts';
 
 describe.skipIf(!hasBrowser)('the leagues of the console', () => {
-  let laurel: TestLaurel;
   let browser: Browser;
+  const laurel = opened(() => startLaurel({ testClock: true, workers: true }));
   beforeAll(async () => {
-    laurel = await startLaurel({ testClock: true, workers: true });
     // A Wednesday: the run before is final.
     await laurel.admin.put('/v1/clock', { now: '2030-03-06T18:00:00.000Z' });
     const { status, body } = await laurel.admin.put('/v1/configuration', {
@@ -41,7 +41,6 @@ describe.skipIf(!hasBrowser)('the leagues of the console', () => {
   });
   afterAll(async () => {
     await browser?.close();
-    await laurel?.close();
   });
 
   test('show the tiers of a run, and the cohort of a user by who moves', async () => {

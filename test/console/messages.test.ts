@@ -2,32 +2,35 @@ import { randomBytes } from 'node:crypto';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { answer, smtpServer } from '../engine/messages/smtp-server.ts';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { startLaurel } from '../laurel.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
 import { keep, LONG_MS, says, signedInPage, tooWide, violations, WIDTHS } from './browser.ts';
+import { opened } from '../stack/opened.ts';
 
 /** Between 17:00 and 21:00, e-mails about achievements are due at once. */
 const EVENING = '2030-03-01T18:00:00.000Z';
 const SIZES = { desk: WIDTHS.desk, phone: { width: 390, height: 844 } } as const;
 
 describe.skipIf(!hasBrowser)('the messages of the console', { timeout: LONG_MS }, () => {
-  let laurel: TestLaurel;
-  let smtp: Awaited<ReturnType<typeof smtpServer>>;
   let browser: Browser;
-  beforeAll(async () => {
-    smtp = await smtpServer({
+  const smtp = opened(() =>
+    smtpServer({
       onRcptTo({ address }, _session, done) {
         done(address.startsWith('gone') ? answer(550) : address.startsWith('full') ? answer(452) : null);
       },
-    });
-    laurel = await startLaurel({
+    }),
+  );
+  const laurel = opened(() =>
+    startLaurel({
       testClock: true,
       workers: true,
       webhookAllowPrivate: true,
       publicUrl: 'https://laurel.example',
       secretsKey: randomBytes(32),
       worker: { emails: { everyMs: 50 } },
-    });
+    }),
+  );
+  beforeAll(async () => {
     await laurel.admin.put('/v1/clock', { now: EVENING });
     const { status, body } = await laurel.admin.put('/v1/configuration', {
       attributes: [{ key: 'language', name: 'Language', type: 'user' }],
@@ -44,8 +47,6 @@ describe.skipIf(!hasBrowser)('the messages of the console', { timeout: LONG_MS }
   });
   afterAll(async () => {
     await browser?.close();
-    await laurel?.close();
-    await smtp?.close();
   });
 
   const settings = async () => (await laurel.admin.get('/v1/configuration')).body.messages;

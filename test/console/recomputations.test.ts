@@ -1,16 +1,14 @@
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { startLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
 import { keep, signedInPage, tooWide, violations, WIDTHS } from './browser.ts';
+import { opened } from '../stack/opened.ts';
 
 describe.skipIf(!hasBrowser)('recomputations in the console', () => {
-  let laurel: TestLaurel;
-  let browser: Browser;
+  const laurel = opened(() => startLaurel({ configuration: STUDY_APP, workers: true }));
+  const browser = opened(() => startBrowser());
   beforeAll(async () => {
-    laurel = await startLaurel({ configuration: STUDY_APP, workers: true });
-    browser = await startBrowser();
     const events = Array.from({ length: 30 }, (_, no) => ({
       key: 'flips',
       user: { id: `user-${no + 1}` },
@@ -22,10 +20,6 @@ describe.skipIf(!hasBrowser)('recomputations in the console', () => {
     const { body: triggers } = await laurel.admin.get(`/v1/points/${system.id}/triggers`);
     const { id } = triggers.find(({ type }: { type: string }) => type === 'metric');
     await laurel.admin.patch(`/v1/points/${system.id}/triggers`, [{ id, points: 20 }]);
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await laurel?.close();
   });
 
   const points = async (user: string) => (await laurel.app.get(`/v1/users/${user}/points/xp`)).body.total;

@@ -1,25 +1,17 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { version } from '../../src/version.ts';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { startLaurel } from '../laurel.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
 import { keep, watchedPage, WIDTHS } from './browser.ts';
+import { opened } from '../stack/opened.ts';
 
 const run = promisify(execFile);
 
 describe.skipIf(!hasBrowser)('the reference page', () => {
-  let laurel: TestLaurel;
-  let browser: Browser;
-  beforeAll(async () => {
-    laurel = await startLaurel();
-    browser = await startBrowser();
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await laurel?.close();
-  });
+  const laurel = opened(() => startLaurel());
+  const browser = opened(() => startBrowser());
 
   test.each([
     ['Admin', 'adminUrl', 'desk', false],

@@ -1,22 +1,16 @@
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { startLaurel } from '../laurel.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { holdNext, release, signedInPage } from './browser.ts';
+import { opened } from '../stack/opened.ts';
 
 describe.skipIf(!hasBrowser)('a form that is opened again before what was saved is read', () => {
-  let laurel: TestLaurel;
-  let browser: Browser;
+  const laurel = opened(() => startLaurel({ configuration: STUDY_APP, workers: true }));
+  const browser = opened(() => startBrowser());
   beforeAll(async () => {
-    laurel = await startLaurel({ configuration: STUDY_APP, workers: true });
-    browser = await startBrowser();
     await laurel.app.put('/v1/users/ann', { name: 'Ann', email: 'ann@example.com' });
     await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'ann' }, value: 3 });
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await laurel?.close();
   });
 
   const signedIn = () => signedInPage(browser, laurel);

@@ -1,9 +1,10 @@
-import type { Browser, Locator } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import type { Locator } from 'playwright-core';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { startLaurel } from '../laurel.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { holdNext, release, says, signedInPage } from './browser.ts';
+import { opened } from '../stack/opened.ts';
 
 /** Clicks a button twice before the page is drawn again, as on a phone that is busy. */
 const clickTwice = (button: Locator): Promise<void> =>
@@ -14,17 +15,11 @@ const clickTwice = (button: Locator): Promise<void> =>
   });
 
 describe.skipIf(!hasBrowser)('answers that come late', () => {
-  let laurel: TestLaurel;
-  let browser: Browser;
+  const laurel = opened(() => startLaurel({ configuration: STUDY_APP, workers: true }));
+  const browser = opened(() => startBrowser());
   beforeAll(async () => {
-    laurel = await startLaurel({ configuration: STUDY_APP, workers: true });
-    browser = await startBrowser();
     for (const id of ['ann', 'bob'])
       await laurel.app.post('/v1/metrics/flips/event', { user: { id, attributes: { plan: id } }, value: 13 });
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await laurel?.close();
   });
 
   const signedIn = () => signedInPage(browser, laurel);

@@ -1,18 +1,16 @@
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { startLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
 import { keep, signedInPage, tooWide, violations, WIDTHS } from './browser.ts';
+import { opened } from '../stack/opened.ts';
 
 const EVENTS = 70;
 
 describe.skipIf(!hasBrowser)('the timeline of a user in the console', () => {
-  let laurel: TestLaurel;
-  let browser: Browser;
+  const laurel = opened(() => startLaurel({ configuration: STUDY_APP, workers: true }));
+  const browser = opened(() => startBrowser());
   beforeAll(async () => {
-    laurel = await startLaurel({ configuration: STUDY_APP, workers: true });
-    browser = await startBrowser();
     await laurel.app.put('/v1/users/ada', { name: 'Ada', attributes: { plan: 'pro' } });
     const events = Array.from({ length: EVENTS }, (_, no) => ({
       key: 'flips',
@@ -23,10 +21,6 @@ describe.skipIf(!hasBrowser)('the timeline of a user in the console', () => {
     const { eventId } = (await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'ada' }, value: 40 })).body;
     await laurel.admin.post(`/v1/events/${eventId}/reverse`, {});
     await laurel.admin.post('/v1/streaks/reset', { users: [{ id: 'ada' }] });
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await laurel?.close();
   });
 
   test.each([

@@ -1,26 +1,20 @@
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { startLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
 import { keep, says, signedInPage, tooWide, violations, WIDTHS } from './browser.ts';
+import { opened } from '../stack/opened.ts';
 
 describe.skipIf(!hasBrowser)('users in the console', () => {
-  let laurel: TestLaurel;
-  let browser: Browser;
+  const laurel = opened(() => startLaurel({ configuration: STUDY_APP, workers: true }));
+  const browser = opened(() => startBrowser());
   beforeAll(async () => {
-    laurel = await startLaurel({ configuration: STUDY_APP, workers: true });
-    browser = await startBrowser();
     const events = Array.from({ length: 40 }, (_, no) => ({
       key: 'flips',
       user: { id: `user-${no}`, name: `Person ${no}`, attributes: { plan: no % 20 === 7 ? 'pro' : 'free' } },
       value: 3,
     }));
     await laurel.admin.post('/v1/metrics/events?wait=true', events);
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await laurel?.close();
   });
 
   const signedIn = (how?: Parameters<typeof signedInPage>[2]) => signedInPage(browser, laurel, how);

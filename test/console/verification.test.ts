@@ -1,24 +1,18 @@
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { noteRebuild } from '../../src/postgres/shards.ts';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { startLaurel } from '../laurel.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { keep, signedInPage, tooWide, violations, WIDTHS } from './browser.ts';
+import { opened } from '../stack/opened.ts';
 
 describe.skipIf(!hasBrowser)('verifications and rebuilds on the system screen', () => {
-  let laurel: TestLaurel;
-  let browser: Browser;
+  const laurel = opened(() => startLaurel({ configuration: STUDY_APP, workers: true }));
+  const browser = opened(() => startBrowser());
   beforeAll(async () => {
-    laurel = await startLaurel({ configuration: STUDY_APP, workers: true });
-    browser = await startBrowser();
     const event = { user: { id: 'ada', attributes: { plan: 'pro' } }, value: 3 };
     const { status } = await laurel.app.post('/v1/metrics/flips/event', event);
     if (status !== 201) throw new Error(`The event was answered ${status}.`);
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await laurel?.close();
   });
 
   test.each(['desk', 'phone'] as const)('says that nothing differs, and lists what does: %s', async (size) => {

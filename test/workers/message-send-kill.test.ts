@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { randomBytes } from 'node:crypto';
 import { pino } from 'pino';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { occasionMessageId, type SendStep } from '../../src/engine/messages/message-queue.ts';
 import type { Medium } from '../../src/domain/notifications/medium.ts';
 import { addMessagesToSend } from '../../src/postgres/notifications/messages.ts';
@@ -10,9 +10,10 @@ import { startWorkers } from '../../workers/start.ts';
 import { TEMPLATES } from '../engine/messages/channel.ts';
 import { expoServer } from '../engine/messages/push/expo-server.ts';
 import { smtpServer } from '../engine/messages/smtp-server.ts';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { startLaurel } from '../laurel.ts';
 import { DyingWorkers } from './dying-workers.ts';
 import { endChild, exitOf, messageOf } from '../stack/child-process.ts';
+import { opened } from '../stack/opened.ts';
 
 const PUBLIC_URL = 'https://laurel.example';
 const START_MS = Date.UTC(2030, 2, 1, 9);
@@ -27,25 +28,24 @@ const DYING = 'dying';
 const SECRETS_KEY = randomBytes(32);
 const MEDIA = ['email', 'push'] as const;
 
-let laurel: TestLaurel;
-let expo: Awaited<ReturnType<typeof expoServer>>;
-let smtp: Awaited<ReturnType<typeof smtpServer>>;
 /** How long the server thinks about an e-mail; `null`: for ever. */
 let thinksMs: number | null = 20;
 const workers = new DyingWorkers();
 
-beforeAll(async () => {
-  laurel = await startLaurel({
+const laurel = opened(() =>
+  startLaurel({
     testClock: true,
     webhookAllowPrivate: true,
     publicUrl: PUBLIC_URL,
     secretsKey: SECRETS_KEY,
-  });
-  expo = await expoServer();
-  smtp = await smtpServer({
+  }),
+);
+const expo = opened(() => expoServer());
+const smtp = opened(() =>
+  smtpServer({
     onData: (_stream, _session, done) => void (thinksMs !== null && setTimeout(done, thinksMs)),
-  });
-});
+  }),
+);
 afterEach(async () => {
   smtp.received.length = 0;
   expo.received.length = 0;
@@ -53,9 +53,6 @@ afterEach(async () => {
 });
 afterAll(async () => {
   workers.close();
-  await smtp.close();
-  await expo.close();
-  await laurel.close();
 });
 
 const ok = ({ status, body }: { status: number; body: unknown }): void => {

@@ -5,6 +5,7 @@ import { WEBHOOK_EVENTS } from '../../../src/domain/notifications/webhook.ts';
 import { SHARDS } from '../../../src/redis/keys.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { Receiver } from '../webhooks/receiver.ts';
+import { opened } from '../../stack/opened.ts';
 
 // Postgres refuses the messages of one tenant: those of another tenant on the same shard are made in time.
 
@@ -45,9 +46,8 @@ const BY_THE_CLOCK: NotificationType[] = [
 ];
 
 let laurel: TestLaurel;
-let receiver: Receiver;
+const receiver = opened(() => Receiver.start());
 beforeAll(async () => {
-  receiver = await Receiver.start();
   const worker = { delivery: { allowPrivate: true } };
   laurel = await startLaurel({
     testClock: true,
@@ -80,7 +80,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await laurel.close();
-  await receiver.close();
 });
 
 const clock = (now: string) => laurel.admin.put('/v1/clock', { now });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { Persister } from '../../../src/engine/persist/persister.ts';
 import { rebuildByHand } from '../rebuild/by-hand.ts';
 import { verify } from '../../../src/engine/rebuild/verify.ts';
@@ -8,15 +8,15 @@ import { rowRemoval } from '../../../src/engine/users/row-removal.ts';
 import { USER_TABLES } from '../../../src/postgres/users/user-tables.ts';
 import { knownParts } from '../../../src/redis/parts.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { opened } from '../../stack/opened.ts';
 
-// A deletion of a user with many rows is stored at once, and a job deletes the rows in slices, while a new user with the ID may have rows.
-
-let laurel: TestLaurel;
 let redis: TestLaurel['redis'];
 let nth = 0;
 let id = '';
-beforeAll(async () => {
-  laurel = await startLaurel({
+// A deletion of a user with many rows is stored at once, and a job deletes the rows in slices, while a new user with the ID may have rows.
+
+const laurel = opened(() =>
+  startLaurel({
     spread: 1,
     configuration: {
       metrics: [{ key: 'm', name: 'M' }],
@@ -29,7 +29,9 @@ beforeAll(async () => {
         },
       ],
     },
-  });
+  }),
+);
+beforeAll(async () => {
   redis = await laurel.connect();
 });
 beforeEach(async () => {
@@ -39,7 +41,6 @@ beforeEach(async () => {
   await persist();
   await makeLarge();
 });
-afterAll(() => laurel.close());
 
 const ROWS = 5_000;
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { systemClock } from '../../../src/clock.ts';
 import { Persister } from '../../../src/engine/persist/persister.ts';
 import { readStreakFacts } from '../../../src/engine/corrections/streak-facts.ts';
@@ -9,15 +9,15 @@ import { rowRemoval } from '../../../src/engine/users/row-removal.ts';
 import { USER_TABLES } from '../../../src/postgres/users/user-tables.ts';
 import { knownParts } from '../../../src/redis/parts.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { opened } from '../../stack/opened.ts';
 
-// A merge of a user with many rows is stored at once, and a job moves the rows in slices; both may be stopped at any time.
-
-let laurel: TestLaurel;
 let redis: TestLaurel['redis'];
 let nth = 0;
 let [from, into] = ['', ''];
-beforeAll(async () => {
-  laurel = await startLaurel({
+// A merge of a user with many rows is stored at once, and a job moves the rows in slices; both may be stopped at any time.
+
+const laurel = opened(() =>
+  startLaurel({
     spread: 1,
     configuration: {
       metrics: [{ key: 'm', name: 'M' }],
@@ -30,7 +30,9 @@ beforeAll(async () => {
         },
       ],
     },
-  });
+  }),
+);
+beforeAll(async () => {
   redis = await laurel.connect();
 });
 beforeEach(async () => {
@@ -40,7 +42,6 @@ beforeEach(async () => {
   await persist();
   await makeLarge(from);
 });
-afterAll(() => laurel.close());
 
 const ROWS = 5_000;
 

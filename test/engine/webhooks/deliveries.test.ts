@@ -6,6 +6,7 @@ import { insert, message } from '../../postgres/webhooks/messages.ts';
 import { DeliveryBed } from './delivery-bed.ts';
 import { hang, Receiver, type Answer, type Received } from './receiver.ts';
 import { addTo } from '../../../src/grouped.ts';
+import { opened } from '../../stack/opened.ts';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
@@ -395,16 +396,14 @@ test('a lease of another worker that ends while this one looks is not missed', a
 });
 
 describe('sharing the tries that a process has in flight', () => {
-  let several: DeliveryBed;
+  const several = opened(() => DeliveryBed.create());
   beforeAll(async () => {
-    several = await DeliveryBed.create();
     await several.tenants(6);
   });
   afterEach(async () => {
     await several.closeWorkers();
     await several.pool.query('DELETE FROM webhook_queue');
   });
-  afterAll(() => several.close());
 
   /** Webhooks of a tenant, each with a receiver of its own. */
   async function webhooksOf(

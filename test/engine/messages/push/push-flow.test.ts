@@ -6,7 +6,7 @@ import { createServer } from 'node:https';
 import { type AddressInfo, createServer as createSilentServer, type Server as NetServer, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { occasionMessageId } from '../../../../src/engine/messages/message-queue.ts';
 import { MessageDeliveries } from '../../../../src/engine/messages/message-deliveries.ts';
 import {
@@ -22,27 +22,20 @@ import type { PushCredentials } from '../../../../src/engine/messages/push/push-
 import { createPushSender, type PushSenderOptions } from '../../../../src/engine/messages/push/push-senders.ts';
 import { addMessagesToSend } from '../../../../src/postgres/notifications/messages.ts';
 import { transaction } from '../../../../src/postgres/transaction.ts';
-import { testDatabase, type TestDatabase } from '../../../postgres/database.ts';
-import { type Certificates, makeCertificates } from '../../../stack/certificates.ts';
+import { testDatabase } from '../../../postgres/database.ts';
+import { makeCertificates } from '../../../stack/certificates.ts';
 import { ecKey, message } from './push-bed.ts';
+import { opened } from '../../../stack/opened.ts';
 
 const NOW_MS = Date.UTC(2026, 10, 29, 9);
 const SLOWLY_MS = 1_000;
-let database: TestDatabase;
-let certificates: Certificates;
 const closing: (() => unknown)[] = [];
 
-beforeAll(async () => {
-  database = await testDatabase({ redis: false });
-  certificates = await makeCertificates();
-});
+const database = opened(() => testDatabase({ redis: false }));
+const certificates = opened(() => makeCertificates(), 'remove');
 afterEach(async () => {
   for (const close of closing.splice(0).toReversed()) await close();
   await database.pool.query('DELETE FROM email_messages');
-});
-afterAll(async () => {
-  await certificates.remove();
-  await database.close();
 });
 
 /** Adds a push notification for each token, whose user is named after it, the first ones first. */
