@@ -10,18 +10,15 @@ export interface Condition {
   attributeValue: string;
 }
 
-/** Conditions on attributes: all of them must hold. */
-export function Conditions({
-  label,
-  options,
-  value,
-  onChange,
-}: {
+interface ConditionsProps {
   label: string;
   options: readonly Option[];
   value: readonly Condition[];
   onChange: (value: Condition[]) => void;
-}) {
+}
+
+/** Conditions on attributes: all of them must hold. */
+export function Conditions({ label, options, value, onChange }: ConditionsProps) {
   if (options.length === 0) return null;
   const change = (index: number, part: Partial<Condition>): void =>
     onChange(value.map((condition, at) => (at === index ? { ...condition, ...part } : condition)));

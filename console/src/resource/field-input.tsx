@@ -28,22 +28,17 @@ function localMoment(iso: string): string {
 /** The moment of a local time to the minute. */
 export const isoOf = (local: string): string => (local === '' ? '' : new Date(local).toISOString());
 
-/** The input of a field. */
-export function FieldInput({
-  field,
-  required,
-  value,
-  onChange,
-  disabled,
-  problem,
-}: {
+interface FieldInputProps {
   field: Field;
   required: boolean;
   value: unknown;
   onChange: (value: unknown) => void;
   disabled: boolean;
   problem: string | undefined;
-}) {
+}
+
+/** The input of a field. */
+export function FieldInput({ field, required, value, onChange, disabled, problem }: FieldInputProps) {
   const { label, hint, input, options = [], lists = [] } = field;
   if (field.custom !== undefined) return field.custom({ value, onChange, problem });
   const shared = { required, disabled, 'aria-invalid': problem !== undefined };
@@ -184,20 +179,16 @@ interface Threshold {
   threshold: number;
 }
 
-/** A threshold per metric. A metric without one does not count, unless no metric has one. */
-function Thresholds({
-  label,
-  options,
-  value,
-  onChange,
-  problem,
-}: {
+interface ThresholdsProps {
   label: string;
   options: readonly Option[];
   value: readonly Threshold[];
   onChange: (value: Threshold[]) => void;
   problem: string | undefined;
-}) {
+}
+
+/** A threshold per metric. A metric without one does not count, unless no metric has one. */
+function Thresholds({ label, options, value, onChange, problem }: ThresholdsProps) {
   const set = (metricId: string, least: string): void => {
     const others = value.filter((one) => one.metricId !== metricId);
     onChange(least === '' ? others : [...others, { metricId, threshold: Number(least) }]);
@@ -234,21 +225,16 @@ function Thresholds({
   );
 }
 
-function ChooseMany({
-  label,
-  hint,
-  options,
-  chosen,
-  onChange,
-  problem,
-}: {
+interface ChooseManyProps {
   label: string;
   hint?: string | undefined;
   options: readonly { value: string; text: string }[];
   chosen: readonly string[];
   onChange: (value: string[]) => void;
   problem: string | undefined;
-}) {
+}
+
+function ChooseMany({ label, hint, options, chosen, onChange, problem }: ChooseManyProps) {
   return (
     <fieldset className="min-w-0">
       <legend className="mb-1 font-medium">{label}</legend>
@@ -279,21 +265,17 @@ function ChooseMany({
 
 type Filter = Readonly<Record<string, readonly string[]>>;
 
-/** Lists of a filter; an empty list restricts nothing. */
-function FilterInput({
-  label,
-  hint,
-  lists,
-  value,
-  onChange,
-}: {
+interface FilterInputProps {
   label: string;
   hint: string | undefined;
   lists: NonNullable<Field['lists']>;
   value: Filter;
   /** `null` if nothing is restricted. */
   onChange: (value: Filter | null) => void;
-}) {
+}
+
+/** Lists of a filter; an empty list restricts nothing. */
+function FilterInput({ label, hint, lists, value, onChange }: FilterInputProps) {
   const set = (name: string, chosen: readonly string[]): void => {
     const { [name]: _, ...others } = value;
     const changed = chosen.length === 0 ? others : { ...others, [name]: chosen };

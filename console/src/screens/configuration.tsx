@@ -166,21 +166,17 @@ function Edited({ document }: { document: string }) {
 
 const PAGE = 10;
 
-/** Who made which version, when, and what it changed. */
-function Versions({
-  chosen,
-  busy,
-  blocked,
-  onCompare,
-  className,
-}: {
+interface VersionsProps {
   chosen: number | null;
   busy: boolean;
   /** The editor has unsaved edits, which a version would replace. */
   blocked: boolean;
   onCompare: (version: number) => void;
   className: string;
-}) {
+}
+
+/** Who made which version, when, and what it changed. */
+function Versions({ chosen, busy, blocked, onCompare, className }: VersionsProps) {
   const [skip, setSkip] = useState(0);
   const versions = useQuery({
     queryKey: ['configuration', 'versions', skip],

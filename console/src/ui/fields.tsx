@@ -5,18 +5,15 @@ const BOX = 'w-full rounded-md border border-line-strong bg-surface px-2.5 aria-
 /** Attributes that an input gets from its label. */
 const Label = createContext<{ id?: string; 'aria-describedby'?: string }>({});
 
-/** A label with its input, a hint and an error. */
-export function Labelled({
-  label,
-  hint,
-  problem,
-  children,
-}: {
+interface LabelledProps {
   label: string;
   hint?: string | undefined;
   problem?: string | undefined;
   children: ReactNode;
-}) {
+}
+
+/** A label with its input, a hint and an error. */
+export function Labelled({ label, hint, problem, children }: LabelledProps) {
   const id = useId();
   const about = `${id}-about`;
   const isDescribed = hint !== undefined || problem !== undefined;
@@ -52,15 +49,13 @@ export const TextArea = ({ className = '', ...rest }: ComponentProps<'textarea'>
   <textarea {...use(Label)} {...rest} className={`py-1.5 ${BOX} ${className}`} />
 );
 
-export const DayField = ({
-  label,
-  value,
-  onChange,
-}: {
+interface DayFieldProps {
   label: string;
   value: string;
   onChange: (day: string) => void;
-}) => (
+}
+
+export const DayField = ({ label, value, onChange }: DayFieldProps) => (
   <Labelled label={label}>
     <TextInput type="date" required value={value} onChange={({ target }) => onChange(target.value)} />
   </Labelled>

@@ -44,16 +44,14 @@ const rowOf = ({ statuses, field, values, outcome }: Rule): Row => ({
   outcome,
 });
 
-/** What a provider's answers mean. */
-export function AnswerRules({
-  value,
-  onChange,
-  problem,
-}: {
+interface AnswerRulesProps {
   value: unknown;
   onChange: (rules: Rule[]) => void;
   problem: string | undefined;
-}) {
+}
+
+/** What a provider's answers mean. */
+export function AnswerRules({ value, onChange, problem }: AnswerRulesProps) {
   const mayChange = useMayChange();
   const [rows, setRows] = useState(() => ((value ?? []) as Rule[]).map(rowOf));
   const set = (changed: Row[]): void => {

@@ -7,22 +7,17 @@ import { TextInput } from '../../ui/fields.tsx';
 /** Names with values. `null`: a secret that is stored and stays. */
 export type KeyValues = Readonly<Record<string, string | null>>;
 
-/** Headers of requests. The values of secret ones can be written, but not read. */
-export function KeyValuesInput({
-  label,
-  hint,
-  isSecret = false,
-  value,
-  onChange,
-  problem,
-}: {
+interface KeyValuesInputProps {
   label: string;
   hint: string;
   isSecret?: boolean;
   value: unknown;
   onChange: (value: KeyValues) => void;
   problem: string | undefined;
-}) {
+}
+
+/** Headers of requests. The values of secret ones can be written, but not read. */
+export function KeyValuesInput({ label, hint, isSecret = false, value, onChange, problem }: KeyValuesInputProps) {
   const mayChange = useMayChange();
   const [rows, setRows] = useState(() => Object.entries((value ?? {}) as KeyValues));
   const [stored] = useState(() => new Set(rows.flatMap(([name, one]) => (one === null ? [name] : []))));
