@@ -11,7 +11,8 @@ import { useForm } from '../resource/use-form.ts';
 import { BadgedName } from '../ui/badge.tsx';
 import { ConfirmedButton } from '../ui/confirmed.tsx';
 import { SelectInput, TextInput } from '../ui/fields.tsx';
-import { ago, counted, moment, number } from '../ui/format.ts';
+import { Ago } from '../ui/ago.tsx';
+import { counted, number } from '../ui/format.ts';
 import { PagedTable } from '../ui/paged-table.tsx';
 import { Code, Empty, Screen, Status } from '../ui/parts.tsx';
 import type { Column } from '../ui/table-frame.tsx';
@@ -92,7 +93,7 @@ const CLAIM_COLUMNS: readonly Column<Claim>[] = [
   {
     id: 'at',
     header: 'Claimed',
-    cell: ({ claimedAt }) => claimedAt && <span title={moment(claimedAt)}>{ago(claimedAt)}</span>,
+    cell: ({ claimedAt }) => claimedAt && <Ago at={claimedAt} />,
   },
   {
     id: 'state',

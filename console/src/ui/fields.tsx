@@ -26,16 +26,30 @@ export function Labelled({ label, hint, problem, children }: LabelledProps) {
       {isDescribed && (
         <div id={about}>
           {hint !== undefined && <p className="text-xs text-muted">{hint}</p>}
-          {problem !== undefined && (
-            <p role="alert" className="text-danger">
-              {problem}
-            </p>
-          )}
+          <ProblemText of={problem} />
         </div>
       )}
     </div>
   );
 }
+
+/** Inputs that belong together, with a legend, a hint and an error. */
+export const FieldGroup = ({ label, hint, problem, children }: LabelledProps) => (
+  <fieldset className="flex min-w-0 flex-col gap-2">
+    <legend className="mb-1 font-medium">{label}</legend>
+    {hint !== undefined && <p className="text-xs text-muted">{hint}</p>}
+    {children}
+    <ProblemText of={problem} />
+  </fieldset>
+);
+
+/** What is wrong with an input. */
+export const ProblemText = ({ of }: { of: string | undefined }) =>
+  of !== undefined && (
+    <p role="alert" className="text-danger">
+      {of}
+    </p>
+  );
 
 export const TextInput = ({ className = '', ...rest }: ComponentProps<'input'>) => (
   <input {...use(Label)} {...rest} className={`h-9 ${BOX} ${className}`} />

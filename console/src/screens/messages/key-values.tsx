@@ -2,7 +2,7 @@ import { Plus, X } from 'lucide-react';
 import { useState } from 'react';
 import { useMayChange } from '../../api/session.ts';
 import { Button } from '../../ui/button.tsx';
-import { TextInput } from '../../ui/fields.tsx';
+import { FieldGroup, TextInput } from '../../ui/fields.tsx';
 
 /** Names with values. `null`: a secret that is stored and stays. */
 export type KeyValues = Readonly<Record<string, string | null>>;
@@ -26,9 +26,7 @@ export function KeyValuesInput({ label, hint, isSecret = false, value, onChange,
     onChange(Object.fromEntries(changed.filter(([name]) => name !== '')));
   };
   return (
-    <fieldset className="flex min-w-0 flex-col gap-2">
-      <legend className="mb-1 font-medium">{label}</legend>
-      <p className="text-xs text-muted">{hint}</p>
+    <FieldGroup label={label} hint={hint} problem={problem}>
       {rows.map(([name, one], at) => {
         const change = (row: (typeof rows)[number]): void =>
           set(rows.map((other, index) => (index === at ? row : other)));
@@ -68,11 +66,6 @@ export function KeyValuesInput({ label, hint, isSecret = false, value, onChange,
           <Plus size={15} aria-hidden /> Add
         </Button>
       )}
-      {problem !== undefined && (
-        <p role="alert" className="text-danger">
-          {problem}
-        </p>
-      )}
-    </fieldset>
+    </FieldGroup>
   );
 }

@@ -7,7 +7,8 @@ import type { AdminRead } from '../../api/queries.ts';
 import { useMayChange } from '../../api/session.ts';
 import { Button } from '../../ui/button.tsx';
 import { Confirm } from '../../ui/dialogs.tsx';
-import { ago, counted, moment, number } from '../../ui/format.ts';
+import { Ago } from '../../ui/ago.tsx';
+import { counted, number } from '../../ui/format.ts';
 import { Failed, Tag } from '../../ui/parts.tsx';
 
 const PAGE = 20;
@@ -47,9 +48,7 @@ export function UserSpendings({ id, system, name }: { id: string; system: string
             key={spending.id}
             className="flex flex-wrap items-center gap-x-3 border-t border-line py-1 first:border-t-0"
           >
-            <span className="whitespace-nowrap text-muted" title={moment(spending.createdAt)}>
-              {ago(spending.createdAt)}
-            </span>
+            <Ago at={spending.createdAt} className="whitespace-nowrap text-muted" />
             <span className="min-w-0 grow break-words">
               {[spending.reward, spending.reason, spending.reference].filter((text) => text).join('; ') || '–'}
             </span>
