@@ -59,36 +59,28 @@ export function FieldInput({ field, required, value, onChange, disabled, problem
       </div>
     );
   const common = { label, hint, problem, onChange };
-  switch (input) {
-    case 'many':
-      return <ChooseMany {...common} options={options} value={(value as string[] | undefined) ?? []} />;
-    case 'weekdays':
-      return (
-        <ChooseMany
-          {...common}
-          hint={undefined}
-          options={WEEKDAYS}
-          value={((value as number[] | undefined) ?? []).map(String)}
-          onChange={(days) => onChange(days.map(Number).sort((a, b) => a - b))}
-        />
-      );
-    case 'thresholds':
-      return <Thresholds {...common} options={options} value={(value as Threshold[] | undefined) ?? []} />;
-    case 'conditions':
-      return <Conditions {...common} options={options} value={(value as Condition[] | undefined) ?? []} />;
-    case 'filter':
-      return <FilterInput {...common} lists={lists} value={(value as Filter | null) ?? {}} />;
-    case 'repeat':
-      return <RepeatInput {...common} value={value as Repeat | undefined} disabled={disabled} />;
-    case 'json':
-      return <JsonInput {...common} value={value} />;
-    case 'leagues':
-      return <LeagueInputs {...common} value={(value ?? null) as NonNullable<Leaderboard['leagues']> | null} />;
-    case 'guards':
-      return <GuardInputs {...common} value={value ?? {}} />;
-    default:
-      break;
-  }
+  if (input === 'many')
+    return <ChooseMany {...common} options={options} value={(value as string[] | undefined) ?? []} />;
+  if (input === 'weekdays')
+    return (
+      <ChooseMany
+        {...common}
+        hint={undefined}
+        options={WEEKDAYS}
+        value={((value as number[] | undefined) ?? []).map(String)}
+        onChange={(days) => onChange(days.map(Number).sort((a, b) => a - b))}
+      />
+    );
+  if (input === 'thresholds')
+    return <Thresholds {...common} options={options} value={(value as Threshold[] | undefined) ?? []} />;
+  if (input === 'conditions')
+    return <Conditions {...common} options={options} value={(value as Condition[] | undefined) ?? []} />;
+  if (input === 'filter') return <FilterInput {...common} lists={lists} value={(value as Filter | null) ?? {}} />;
+  if (input === 'repeat') return <RepeatInput {...common} value={value as Repeat | undefined} disabled={disabled} />;
+  if (input === 'json') return <JsonInput {...common} value={value} />;
+  if (input === 'leagues')
+    return <LeagueInputs {...common} value={(value ?? null) as NonNullable<Leaderboard['leagues']> | null} />;
+  if (input === 'guards') return <GuardInputs {...common} value={value ?? {}} />;
   if (input === 'picture') {
     const url = (value as { url: string } | null | undefined)?.url ?? '';
     return (

@@ -6,7 +6,7 @@ import { useChange } from '../api/change.ts';
 import { admin } from '../api/client.ts';
 import { type AdminRead, pointsQuery, type Reward, rewardsQuery } from '../api/queries.ts';
 import { useMayChange } from '../api/session.ts';
-import { ResourceList } from '../resource/resource-list.tsx';
+import { editsOf, ResourceList } from '../resource/resource-list.tsx';
 import { useForm } from '../resource/use-form.ts';
 import { BadgedName } from '../ui/badge.tsx';
 import { ConfirmedButton } from '../ui/confirmed.tsx';
@@ -209,9 +209,7 @@ export const Rewards = () => (
       query={rewardsQuery}
       columns={COLUMNS}
       fields={useForm('reward')}
-      create={(item) => admin.POST('/v1/rewards', { params: { query: { strict: true } }, body: [item] })}
-      update={(item) => admin.PATCH('/v1/rewards', { body: [item] })}
-      remove={(id) => admin.DELETE('/v1/rewards', { params: { query: { ids: [id] } } })}
+      {...editsOf('/v1/rewards')}
       removal="Nobody can claim it any longer. Its claims stay."
       empty={
         <Empty

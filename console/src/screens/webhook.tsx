@@ -12,7 +12,6 @@ import { ConfirmedButton } from '../ui/confirmed.tsx';
 import { CursorTable } from '../ui/cursor-table.tsx';
 import { SelectInput } from '../ui/fields.tsx';
 import { Ago } from '../ui/ago.tsx';
-import { ago } from '../ui/format.ts';
 import { Code, Empty, Failed, Screen, Tag, Waiting } from '../ui/parts.tsx';
 import { ShownOnce } from '../ui/shown-once.tsx';
 import type { Column } from '../ui/table-frame.tsx';

@@ -47,24 +47,30 @@ export const Saved = ({ title, file, rows, note, children }: SavedProps) => (
   </Panel>
 );
 
-interface TimeChartProps {
+interface TimeChartProps<Row> {
   title: string;
   file: string;
-  dates: readonly string[];
-  values: readonly number[];
-  before?: readonly number[];
-  rows: readonly CsvRow[];
+  /** Of days, weeks or months. */
+  rows: readonly Row[];
+  /** The field of a row that is shown, and that of the previous period. */
+  of: keyof Row;
+  before?: keyof Row;
   note?: ReactNode;
   unit?: CalendarUnit;
 }
 
 /** A chart of days, weeks or months. `before`: the previous period, as a dashed line. */
-export function TimeChart({ title, file, dates, values, before, rows, note, unit = 'day' }: TimeChartProps) {
-  const x = useMemo(() => dates.map((date) => Date.parse(`${date}T00:00:00Z`) / 1_000), [dates]);
-  const isWhole = values.every(Number.isInteger);
+export function TimeChart<Row extends CsvRow & { date: string }>(props: TimeChartProps<Row>) {
+  const { title, file, rows, of, before, note, unit = 'day' } = props;
+  const [x, y, earlier] = useMemo(() => {
+    const valuesOf = (field: keyof Row): number[] => rows.map((row) => Number(row[field] ?? 0));
+    const startOf = ({ date }: Row): number => Date.parse(`${date}T00:00:00Z`) / 1_000;
+    return [rows.map(startOf), valuesOf(of), before && valuesOf(before)];
+  }, [rows, of, before]);
+  const isWhole = y.every(Number.isInteger);
   return (
     <Saved title={title} file={file} rows={rows} note={note}>
-      <Chart bars whole={isWhole} unit={unit} label={title} x={x} y={values} {...(before && { before })} />
+      <Chart bars whole={isWhole} unit={unit} label={title} x={x} y={y} {...(earlier && { before: earlier })} />
     </Saved>
   );
 }

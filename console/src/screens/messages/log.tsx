@@ -8,7 +8,6 @@ import { ConfirmedButton } from '../../ui/confirmed.tsx';
 import { CursorTable } from '../../ui/cursor-table.tsx';
 import { Labelled, SelectInput, TextInput } from '../../ui/fields.tsx';
 import { Ago } from '../../ui/ago.tsx';
-import { ago } from '../../ui/format.ts';
 import { Empty } from '../../ui/parts.tsx';
 import type { Column } from '../../ui/table-frame.tsx';
 import { MessagesScreen } from './frame.tsx';
