@@ -100,7 +100,7 @@ describe.skipIf(!hasBrowser)('the analytics screens', () => {
   });
 
   test('a resource and its analysis link to each other', async () => {
-    const { context, page, errors, at } = await signedInPage(browser, laurel);
+    const { page, errors, at } = await signedInPage(browser, laurel);
     await at('/metrics');
     await page.getByRole('img', { name: /^Events of Flashcards flipped by day: highest [\d,.]+, latest/ }).waitFor();
     await page.getByRole('link', { name: 'Analytics of Flashcards flipped' }).click();
@@ -118,11 +118,10 @@ describe.skipIf(!hasBrowser)('the analytics screens', () => {
     await page.getByRole('link', { name: 'Places' }).click();
     await page.getByText('Ranked by Flashcards flipped').waitFor();
     expect(errors).toEqual([]);
-    await context.close();
   });
 
   test('a leaderboard lists its past runs, the latest first', async () => {
-    const { context, page, errors, at } = await signedInPage(browser, laurel);
+    const { page, errors, at } = await signedInPage(browser, laurel);
     await at('/leaderboards/weekly');
     const runs = page.getByLabel('Run', { exact: true });
     await runs.waitFor();
@@ -137,7 +136,6 @@ describe.skipIf(!hasBrowser)('the analytics screens', () => {
     expect(answered.status()).toBe(200);
     await page.getByText('No participants yet').waitFor();
     expect(errors).toEqual([]);
-    await context.close();
   });
 
   test.each([
@@ -150,7 +148,7 @@ describe.skipIf(!hasBrowser)('the analytics screens', () => {
       const read = async (path: string, from: number, to: number) =>
         (await laurel.admin.get(`/v1/analytics/${path}?from=${day(from)}&to=${day(to)}`)).body;
       const figure = (value: number): string => value.toLocaleString('en-US');
-      const { context, page, quiet, at, errors } = await signedInPage(browser, laurel, {
+      const { page, quiet, at, errors } = await signedInPage(browser, laurel, {
         size: WIDTHS[width],
         dark,
       });
@@ -196,13 +194,12 @@ describe.skipIf(!hasBrowser)('the analytics screens', () => {
       await expect.poll(() => new URL(page.url()).searchParams.get('from')).toMatch(day(7));
       await laurel.admin.patch('/v1/metrics', [{ id: chosen[0].id, onOverview: null }]);
       expect(errors).toEqual([]);
-      await context.close();
     },
   );
 
   test('a metric is opened, its period changed, and its days saved as CSV', async () => {
     const watched = await signedInPage(browser, laurel);
-    const { context, page, quiet } = watched;
+    const { page, quiet } = watched;
     await watched.at(addressOf('metrics'));
     await loaded(watched, 'metrics');
     await page.getByRole('button', { name: 'Flashcards flipped' }).click();
@@ -232,7 +229,6 @@ describe.skipIf(!hasBrowser)('the analytics screens', () => {
     await page.goBack();
     await page.goBack();
     await page.getByText('Events before').waitFor();
-    await context.close();
   });
 });
 

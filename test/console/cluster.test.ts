@@ -23,7 +23,7 @@ describe.skipIf(!hasBrowser)('the system screen, with a cluster', () => {
   };
 
   test('spreads the tenant over more shards, and back', async () => {
-    const { page, context, panel, errors } = await open({ size: WIDTHS.phone });
+    const { page, panel, errors } = await open({ size: WIDTHS.phone });
     for (const [before, after] of [
       ['1 shard', '4'],
       ['4 shards', '1'],
@@ -38,7 +38,6 @@ describe.skipIf(!hasBrowser)('the system screen, with a cluster', () => {
     await keep(page, 'phone-system-spread');
     expect(await violations(page)).toEqual([]);
     expect(errors.filter((error) => !error.includes('503'))).toEqual([]);
-    await context.close();
   });
 
   test('shows the number of shards and tenants of each master, and which master does not answer', async () => {

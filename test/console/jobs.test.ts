@@ -24,7 +24,7 @@ describe.skipIf(!hasBrowser)('jobs in the console', () => {
     'shows progress and the last error; only sessions that may change something have buttons: %s',
     async (width, access) => {
       const { key } = (await laurel.admin.post('/v1/admin-api-keys', [{ name: access, access }])).body.created[0];
-      const { page, context, errors } = await signedInPage(browser, laurel, { size: WIDTHS[width], key });
+      const { page, errors } = await signedInPage(browser, laurel, { size: WIDTHS[width], key });
       await page.goto(`${laurel.adminUrl}/console/jobs`);
       const main = page.getByRole('region', { name: 'Jobs' });
       if (access === 'read') {
@@ -45,7 +45,6 @@ describe.skipIf(!hasBrowser)('jobs in the console', () => {
       expect(await violations(page)).toEqual([]);
       expect(await tooWide(page)).toEqual([]);
       expect(errors).toEqual([]);
-      await context.close();
     },
   );
 });

@@ -46,7 +46,7 @@ describe.skipIf(!hasBrowser)('the leagues of the console', () => {
   test('show the tiers of a run, and the cohort of a user by who moves', async () => {
     const cohorts = async () => (await laurel.pool.query('SELECT count(*) AS n FROM league_members')).rows[0].n;
     await expect.poll(cohorts).toBe(12);
-    const { page, context, errors, at } = await signedInPage(browser, laurel);
+    const { page, errors, at } = await signedInPage(browser, laurel);
     await at('/leaderboards/week');
     await page.getByLabel('Ranking of').selectOption('leagues');
     const bronze = page.getByRole('region', { name: 'Tiers' }).getByRole('row').filter({ hasText: 'Bronze' });
@@ -78,11 +78,10 @@ describe.skipIf(!hasBrowser)('the leagues of the console', () => {
     await page.getByLabel('Cohort of').first().fill('nobody');
     await page.getByRole('alert').getByText("'nobody'").waitFor();
     expect(errors).toEqual([]);
-    await context.close();
   });
 
   test('are set up in words, without JSON', async () => {
-    const { page, context, errors, at } = await signedInPage(browser, laurel);
+    const { page, errors, at } = await signedInPage(browser, laurel);
     const stored = async () =>
       (await laurel.admin.get('/v1/leaderboards')).body.find(({ key }: { key: string }) => key === 'cup');
     await at('/leaderboards#new-leaderboard');
@@ -128,6 +127,5 @@ describe.skipIf(!hasBrowser)('the leagues of the console', () => {
     await form.waitFor({ state: 'detached' });
     expect((await stored()).leagues ?? null).toBeNull();
     expect(errors).toEqual([]);
-    await context.close();
   });
 });

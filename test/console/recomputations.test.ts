@@ -29,7 +29,7 @@ describe.skipIf(!hasBrowser)('recomputations in the console', () => {
     ['phone', true],
   ] as const)('creates, shows, applies and reverts a plan: %s', async (width, dark) => {
     const before = await points('user-30');
-    const { page, context, errors } = await signedInPage(browser, laurel, { size: WIDTHS[width], dark });
+    const { page, errors } = await signedInPage(browser, laurel, { size: WIDTHS[width], dark });
     await page.goto(`${laurel.adminUrl}/console/recomputations`);
     const seen = async (name: string) => {
       await keep(page, `${width}-recomputations-${name}`);
@@ -70,6 +70,5 @@ describe.skipIf(!hasBrowser)('recomputations in the console', () => {
     await main.getByRole('cell', { name: 'reverted' }).first().waitFor();
     await seen('all');
     expect(errors).toEqual([]);
-    await context.close();
   });
 });

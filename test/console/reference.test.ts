@@ -20,7 +20,7 @@ describe.skipIf(!hasBrowser)('the reference page', () => {
   ] as const)(
     'shows the %s API of its own port and requests nothing from elsewhere (%s, %s)',
     async (name, url, width, dark) => {
-      const { page, context, elsewhere, errors } = await watchedPage(browser, laurel[url], {
+      const { page, elsewhere, errors } = await watchedPage(browser, laurel[url], {
         size: WIDTHS[width],
         dark,
       });
@@ -38,12 +38,11 @@ describe.skipIf(!hasBrowser)('the reference page', () => {
       await expect.poll(() => page.getByText('missing-type-info').count()).toBe(0);
       await keep(page, `reference-${name.toLowerCase()}-${width}${dark ? '-dark' : ''}`);
       expect({ elsewhere, errors }).toEqual({ elsewhere: [], errors: [] });
-      await context.close();
     },
   );
 
   test('shows the example of an operation, with request and answer', async () => {
-    const { page, context } = await watchedPage(browser, laurel.adminUrl);
+    const { page } = await watchedPage(browser, laurel.adminUrl);
     await page.goto(`${laurel.adminUrl}/reference#post-/v1/achievements/preview`);
     await page.getByRole('button', { name: 'EXAMPLE', exact: true }).first().click();
     const body = page.locator('textarea').first();
@@ -51,7 +50,6 @@ describe.skipIf(!hasBrowser)('the reference page', () => {
     await page.getByRole('button', { name: 'EXAMPLE', exact: true }).last().click();
     await page.getByText('examined').first().waitFor();
     await keep(page, 'reference-example');
-    await context.close();
   });
 
   test('shows snippets that work, the version of Laurel, and keeps the key until the tab is closed', async () => {
@@ -90,6 +88,5 @@ describe.skipIf(!hasBrowser)('the reference page', () => {
     await other.getByText('No API key applied').waitFor();
     expect(await other.evaluate('Object.keys(sessionStorage)')).toEqual([]);
     expect(errors).toEqual([]);
-    await context.close();
   });
 });

@@ -27,7 +27,7 @@ describe.skipIf(!hasBrowser)('the timeline of a user in the console', () => {
     ['at a desk', 'desk', false],
     ['on a phone', 'phone', true],
   ] as const)('%s: what happened and why, more as one scrolls, and of one kind', async (_, width, dark) => {
-    const { page, context, errors } = await signedInPage(browser, laurel, { size: WIDTHS[width], dark });
+    const { page, errors } = await signedInPage(browser, laurel, { size: WIDTHS[width], dark });
     await page.goto(`${laurel.adminUrl}/console/users/ada`);
     const timeline = page.getByRole('region', { name: 'Timeline' });
     await timeline.scrollIntoViewIfNeeded();
@@ -50,11 +50,10 @@ describe.skipIf(!hasBrowser)('the timeline of a user in the console', () => {
     await timeline.getByText('First seen').waitFor({ state: 'detached' });
     await timeline.getByText('The streak was reset').first().waitFor();
     expect(errors).toEqual([]);
-    await context.close();
   });
 
   test('an event is reversed from there, after what would change is seen, and its reversal too', async () => {
-    const { page, context, errors } = await signedInPage(browser, laurel, { size: WIDTHS.desk, dark: false });
+    const { page, errors } = await signedInPage(browser, laurel, { size: WIDTHS.desk, dark: false });
     await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'bob' }, value: 12 });
     const total = async (): Promise<number> => (await laurel.app.get('/v1/users/bob/metrics/flips')).body.current;
     await page.goto(`${laurel.adminUrl}/console/users/bob`);
@@ -82,6 +81,5 @@ describe.skipIf(!hasBrowser)('the timeline of a user in the console', () => {
     await page.goto(`${laurel.adminUrl}/console/users/cem`);
     await page.getByRole('button', { name: 'Minutes studied 20', pressed: true }).waitFor();
     expect(errors).toEqual([]);
-    await context.close();
   });
 });

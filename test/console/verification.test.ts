@@ -16,7 +16,7 @@ describe.skipIf(!hasBrowser)('verifications and rebuilds on the system screen', 
   });
 
   test.each(['desk', 'phone'] as const)('says that nothing differs, and lists what does: %s', async (size) => {
-    const { page, context, errors, at } = await signedInPage(browser, laurel, { size: WIDTHS[size] });
+    const { page, errors, at } = await signedInPage(browser, laurel, { size: WIDTHS[size] });
     await at('/system');
     const panel = page.locator('section', { has: page.getByRole('heading', { name: 'Verification', exact: true }) });
     await panel.getByRole('button', { name: /^Verify/ }).click();
@@ -34,20 +34,18 @@ describe.skipIf(!hasBrowser)('verifications and rebuilds on the system screen', 
     await panel.getByRole('button', { name: 'Verify again' }).click();
     await panel.getByText('nothing differs').waitFor();
     expect(errors).toEqual([]);
-    await context.close();
   });
 
   test('a read-only session sees the result and a rebuild in progress, and has no buttons', async () => {
     await noteRebuild(laurel.pool, { epoch: 7, shards: [3], step: 'users', done: 40, total: 100 });
     const { key } = (await laurel.admin.post('/v1/admin-api-keys', [{ name: 'reads', access: 'read' }])).body
       .created[0];
-    const { page, context, at } = await signedInPage(browser, laurel, { size: WIDTHS.phone, key });
+    const { page, at } = await signedInPage(browser, laurel, { size: WIDTHS.phone, key });
     await at('/system');
     await page.getByText('nothing differs').waitFor();
     await expect.poll(() => page.getByRole('button', { name: /^Verify/ }).count()).toBe(0);
     await page.getByText('Shard 3', { exact: true }).waitFor();
     await page.getByText('40 of 100').waitFor();
     expect(await violations(page)).toEqual([]);
-    await context.close();
   });
 });
