@@ -4,11 +4,12 @@ import type { AddressInfo } from 'node:net';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { outboxKey } from '../../src/redis/keys.ts';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { startLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
 import { keep, signedInPage, violations, violationsInBothSchemes, WIDTHS } from './browser.ts';
 import { onlyPart } from '../stack/only-part.ts';
+import { opened } from '../stack/opened.ts';
 
 const BADGES = 'https://badges.example.org';
 const PICTURE =
@@ -18,15 +19,14 @@ const PICTURE =
 const widthOf = (image: unknown): number => (image as { naturalWidth: number }).naturalWidth;
 
 describe.skipIf(!hasBrowser)("an operator's screens", () => {
-  let laurel: TestLaurel;
   let browser: Browser;
   /** Answers every message with 410, so that the sender stops. */
   let gone: Server;
   let status = 410;
 
-  beforeAll(async () => {
+  const laurel = opened(async () => {
     const [first, second, third, ...others] = STUDY_APP.achievements!;
-    laurel = await startLaurel({
+    return startLaurel({
       workers: true,
       webhookAllowPrivate: true,
       configuration: {
@@ -39,6 +39,8 @@ describe.skipIf(!hasBrowser)("an operator's screens", () => {
         ],
       },
     });
+  });
+  beforeAll(async () => {
     browser = await startBrowser();
     gone = createServer((_, response) => response.writeHead(status).end());
     gone.listen(0, '127.0.0.1');
@@ -48,7 +50,6 @@ describe.skipIf(!hasBrowser)("an operator's screens", () => {
   afterAll(async () => {
     await browser?.close();
     gone?.close();
-    await laurel?.close();
   });
 
   const signedIn = (how?: Parameters<typeof signedInPage>[2]) => signedInPage(browser, laurel, how);

@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { transaction } from '../../../src/postgres/transaction.ts';
 import { deleteUser } from '../../../src/postgres/persist/users.ts';
 import { TOO_MANY_WAIT } from '../../../src/postgres/webhooks/messages.ts';
@@ -10,9 +10,8 @@ import { opened } from '../../stack/opened.ts';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
-let bed: DeliveryBed;
 let receivers: Receiver[];
-beforeAll(async () => void (bed = await DeliveryBed.create()));
+const bed = opened(() => DeliveryBed.create());
 beforeEach(() => void (receivers = []));
 afterEach(async () => {
   await bed.closeWorkers();
@@ -20,7 +19,6 @@ afterEach(async () => {
   await bed.pool.query('DELETE FROM webhook_queue');
   bed.outcomes.length = 0;
 });
-afterAll(() => bed.close());
 
 async function receiver(plan?: (request: Received) => Answer): Promise<Receiver> {
   const started = await Receiver.start(plan);
