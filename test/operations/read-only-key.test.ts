@@ -10,6 +10,7 @@ import { startLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { APPLICATION_REQUESTS } from './requests.ts';
 import { opened } from '../stack/opened.ts';
+import { ok } from '../http/client.ts';
 
 // The holder of a read-only admin key calls everything that it may call, over HTTP and as an assistant: nothing changes, and no answer has a
 // secret. No worker runs, so what changes is changed by a request.
@@ -53,13 +54,6 @@ const GIVEN: Readonly<Record<string, string>> = { version: '1', provider: 'expo'
 let readKey: string;
 /** By what they are. */
 const secrets: Record<string, string> = {};
-
-// oxlint-disable-next-line typescript/no-explicit-any -- answers of any shape
-async function ok(answered: Promise<{ status: number; body: unknown }>): Promise<any> {
-  const { status, body } = await answered;
-  expect({ status, body }).toMatchObject({ status: expect.toSatisfy((each: number) => each < 300) });
-  return body;
-}
 
 const laurel = opened(() =>
   startLaurel({

@@ -1,4 +1,3 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { randomBytes } from 'node:crypto';
 import { pino } from 'pino';
 import { afterAll, afterEach, describe, expect, test } from 'vitest';
@@ -14,14 +13,13 @@ import { startLaurel } from '../laurel.ts';
 import { DyingWorkers } from './dying-workers.ts';
 import { endChild, exitOf, messageOf } from '../stack/child-process.ts';
 import { opened } from '../stack/opened.ts';
+import { until as awaited } from '../waiting.ts';
 
 const PUBLIC_URL = 'https://laurel.example';
 const START_MS = Date.UTC(2030, 2, 1, 9);
 const DAY_MS = 86_400_000;
 const STEPS: SendStep[] = ['claimed', 'sent', 'recorded'];
 const USERS = 12;
-/** For what a quiet machine does in a second. */
-const PATIENCE_MS = 120_000;
 /** Names the worker's connections to Postgres. */
 const DYING = 'dying';
 
@@ -108,11 +106,8 @@ async function counts(): Promise<Record<string, number>> {
   return Object.fromEntries(rows.map(({ status, count }) => [status, count]));
 }
 
-async function until(isSo: () => Promise<boolean>): Promise<void> {
-  for (const endMs = performance.now() + PATIENCE_MS; performance.now() < endMs; await sleep(20))
-    if (await isSo()) return;
-  throw new Error(`It did not happen in time: ${JSON.stringify(await counts())}`);
-}
+/** If it does not happen, the error shows the messages. */
+const until = (isSo: () => Promise<boolean>): Promise<boolean> => awaited(isSo, Boolean, counts);
 
 /** Whether there are e-mails of a status, besides some. */
 async function has(status: string, besides: string[] = []): Promise<boolean> {

@@ -4,7 +4,6 @@ import { readFile } from 'node:fs/promises';
 import { createServer as createPlainServer } from 'node:http2';
 import { createServer } from 'node:https';
 import { type AddressInfo, createServer as createSilentServer, type Server as NetServer, type Socket } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
 import { afterEach, describe, expect, test } from 'vitest';
 import { occasionMessageId } from '../../../../src/engine/messages/message-queue.ts';
@@ -26,6 +25,7 @@ import { testDatabase } from '../../../postgres/database.ts';
 import { makeCertificates } from '../../../stack/certificates.ts';
 import { ecKey, message } from './push-bed.ts';
 import { opened } from '../../../stack/opened.ts';
+import { until } from '../../../waiting.ts';
 
 const NOW_MS = Date.UTC(2026, 10, 29, 9);
 const SLOWLY_MS = 1_000;
@@ -94,15 +94,6 @@ function startSending(credentials: PushCredentials, options: Partial<PushSenderO
 async function listening(server: NetServer): Promise<number> {
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
   return (server.address() as AddressInfo).port;
-}
-
-/** With four places, each for ten seconds, what is ahead in the test of silent servers would take 200 s. */
-const PATIENCE_MS = 150_000;
-
-async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  for (const endMs = performance.now() + PATIENCE_MS; performance.now() < endMs; await sleep(5))
-    if (await isSo()) return;
-  throw new Error('It did not happen in time');
 }
 
 test('a provider that answers slowly gets many notifications at a time over one connection', async () => {

@@ -5,6 +5,8 @@ import { expect, test } from 'vitest';
 import { startLaurel } from '../../../laurel.ts';
 import { expoServer, GONE } from './expo-server.ts';
 import { opened } from '../../../stack/opened.ts';
+import { ok } from '../../../http/client.ts';
+import { until as awaited } from '../../../waiting.ts';
 
 const START_MS = Date.UTC(2030, 2, 1, 9);
 /** Daily reminders are due. */
@@ -35,12 +37,6 @@ const laurel = opened(() =>
   }),
 );
 
-// oxlint-disable-next-line typescript/no-explicit-any -- tests look into answers of any shape
-async function ok(sent: Promise<{ status: number; body: unknown }>): Promise<any> {
-  const { status, body } = await sent;
-  if (status >= 300) throw new Error(`${status} ${JSON.stringify(body)}`);
-  return body;
-}
 const to = (ms: number): Promise<unknown> => ok(laurel.admin.put('/v1/clock', { now: new Date(ms).toISOString() }));
 const token = (name: string): string => `ExponentPushToken[${name}]`;
 const play = (id: string, devices: string[]): Promise<unknown> =>
@@ -58,10 +54,9 @@ async function log(): Promise<Record<string, string>> {
 }
 const tickets = async (): Promise<number> =>
   (await laurel.pool.query<{ n: number }>('SELECT count(*)::int AS n FROM push_receipts')).rows[0]!.n;
-async function until(isSo: () => Promise<boolean>): Promise<void> {
-  for (const endMs = performance.now() + 120_000; performance.now() < endMs; await sleep(20)) if (await isSo()) return;
-  throw new Error(`It did not happen in time: ${JSON.stringify([await log(), await tickets()])}`);
-}
+/** If it does not happen, the error shows the messages. */
+const until = (isSo: () => Promise<boolean>): Promise<boolean> =>
+  awaited(isSo, Boolean, async () => [await log(), await tickets()]);
 
 test('receipts decide whether a notification arrived, and remove tokens that are gone', async () => {
   const error = (code: string) => ({
