@@ -3,8 +3,10 @@ import { startLaurel } from '../laurel.ts';
 import { runAdminCli, type Ended } from './run-cli.ts';
 import { opened } from '../stack/opened.ts';
 
-let id: string;
 // `laurel jobs` in its own process. Without workers, no job makes progress.
+
+let id: string;
+
 const laurel = opened(async () => {
   const five = {
     key: 'five',

@@ -9,8 +9,10 @@ import { opened } from '../stack/opened.ts';
 
 const DAY_MS = 86_400_000;
 
-let environment: Record<string, string>;
 // Sends the commands of the pages, in their order, to a first start with its demo. Every command must succeed.
+
+let environment: Record<string, string>;
+
 const laurel = opened(async () => {
   const template = { subject: 'Keep it', html: '<a href="{{unsubscribeUrl}}">No more</a>', text: '{{unsubscribeUrl}}' };
   return startLaurel({

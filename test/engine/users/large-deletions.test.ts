@@ -10,10 +10,11 @@ import { knownParts } from '../../../src/redis/parts.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { opened } from '../../stack/opened.ts';
 
+// A deletion of a user with many rows is stored at once, and a job deletes the rows in slices, while a new user with the ID may have rows.
+
 let redis: TestLaurel['redis'];
 let nth = 0;
 let id = '';
-// A deletion of a user with many rows is stored at once, and a job deletes the rows in slices, while a new user with the ID may have rows.
 
 const laurel = opened(() =>
   startLaurel({

@@ -11,10 +11,11 @@ import { knownParts } from '../../../src/redis/parts.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { opened } from '../../stack/opened.ts';
 
+// A merge of a user with many rows is stored at once, and a job moves the rows in slices; both may be stopped at any time.
+
 let redis: TestLaurel['redis'];
 let nth = 0;
 let [from, into] = ['', ''];
-// A merge of a user with many rows is stored at once, and a job moves the rows in slices; both may be stopped at any time.
 
 const laurel = opened(() =>
   startLaurel({

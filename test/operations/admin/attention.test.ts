@@ -14,8 +14,10 @@ const NOTHING = { webhook: null, channel: null, since: null, reason: null };
 
 let ids: string[];
 /** The space on the disk of Postgres. */
-let disk: DiskSpace = { freeBytes: 100 * 2 ** 30, usedRatio: 0.99, isPostgresOnly: false };
 // Without workers: states change only when the test changes them.
+
+let disk: DiskSpace = { freeBytes: 100 * 2 ** 30, usedRatio: 0.99, isPostgresOnly: false };
+
 const laurel = opened(() =>
   startLaurel({
     clock: new FixedClock(NOW_MS),

@@ -5,8 +5,10 @@ import { startLaurel } from '../../laurel.ts';
 import { STUDY_APP } from '../../study-app.ts';
 import { opened } from '../../stack/opened.ts';
 
-let systemId: string;
 // Rules for every operation of the Admin API.
+
+let systemId: string;
+
 const laurel = opened(() => startLaurel({ configuration: STUDY_APP }));
 beforeAll(async () => {
   systemId = (await laurel.admin.get('/v1/points')).body[0].id;

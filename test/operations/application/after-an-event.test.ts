@@ -3,8 +3,10 @@ import { startLaurel } from '../../laurel.ts';
 import { STUDY_APP } from '../../study-app.ts';
 import { opened } from '../../stack/opened.ts';
 
-let year: string;
 // A read right after an event's answer includes that event, even if it comes from Postgres.
+
+let year: string;
+
 const laurel = opened(() => startLaurel({ configuration: STUDY_APP, workers: true }));
 beforeAll(async () => {
   year = new Date().toISOString().slice(0, 4);
