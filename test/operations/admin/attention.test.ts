@@ -12,10 +12,10 @@ const NOW_MS = Date.UTC(2026, 10, 22, 9);
 const HOUR_MS = 3_600_000;
 const NOTHING = { webhook: null, channel: null, since: null, reason: null };
 
-let ids: string[];
-/** The space on the disk of Postgres. */
 // Without workers: states change only when the test changes them.
 
+let ids: string[];
+/** The space on the disk of Postgres. */
 let disk: DiskSpace = { freeBytes: 100 * 2 ** 30, usedRatio: 0.99, isPostgresOnly: false };
 
 const laurel = opened(() =>
