@@ -1,8 +1,8 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect, test } from 'vitest';
 import { FixedClock } from '../../../src/clock.ts';
-import { verify } from '../../../src/engine/rebuild/verify.ts';
 import { knownPart } from '../../../src/redis/parts.ts';
+import { differencesIn } from '../../differences.ts';
 import { startLaurel } from '../../laurel.ts';
 import { STUDY_APP } from '../../study-app.ts';
 import { opened } from '../../stack/opened.ts';
@@ -51,9 +51,8 @@ async function merge(from: string, into: string, more: object = {}) {
 }
 
 async function differences(): Promise<unknown[]> {
-  const found: unknown[] = [];
   const bare = await laurel.connect();
-  await verify({ redis: bare, pool: laurel.pool, onDifference: (each) => found.push(each) });
+  const found = await differencesIn({ redis: bare, pool: laurel.pool });
   bare.disconnect();
   return found;
 }
