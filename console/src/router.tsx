@@ -5,8 +5,10 @@ import { Frame } from './shell/frame.tsx';
 import { NotFound } from './shell/not-found.tsx';
 
 const root = createRootRoute({ component: Frame, notFoundComponent: NotFound });
-const at = <P extends string>(path: P, component: ReturnType<typeof lazyRouteComponent>) =>
-  createRoute({ getParentRoute: () => root, path, component });
+type Component = ReturnType<typeof lazyRouteComponent>;
+/** A screen's path, the module that has it, and its name there. */
+const at = <P extends string, M extends object>(path: P, load: () => Promise<M>, name: keyof M & string) =>
+  createRoute({ getParentRoute: () => root, path, component: lazyRouteComponent(load, name) as Component });
 
 const analytics = createRoute({
   getParentRoute: () => root,
@@ -27,124 +29,40 @@ const messageTemplate = () => import('./screens/messages/template.tsx');
 
 /** Every screen is loaded when it is first opened. */
 const tree = root.addChildren([
-  at(
-    '/',
-    lazyRouteComponent(() => import('./screens/overview/overview.tsx'), 'Overview'),
-  ),
+  at('/', () => import('./screens/overview/overview.tsx'), 'Overview'),
   analytics,
   users,
-  at(
-    '/users/$id',
-    lazyRouteComponent(() => import('./screens/user/user.tsx'), 'UserScreen'),
-  ),
-  at(
-    '/metrics',
-    lazyRouteComponent(() => import('./screens/metrics.tsx'), 'Metrics'),
-  ),
-  at(
-    '/attributes',
-    lazyRouteComponent(() => import('./screens/attributes.tsx'), 'Attributes'),
-  ),
-  at(
-    '/achievements',
-    lazyRouteComponent(() => import('./screens/achievements.tsx'), 'Achievements'),
-  ),
-  at(
-    '/points',
-    lazyRouteComponent(() => import('./screens/points.tsx'), 'Points'),
-  ),
-  at(
-    '/points/$id',
-    lazyRouteComponent(() => import('./screens/points-system.tsx'), 'PointsSystemScreen'),
-  ),
-  at(
-    '/leaderboards',
-    lazyRouteComponent(() => import('./screens/leaderboards.tsx'), 'Leaderboards'),
-  ),
-  at(
-    '/leaderboards/$key',
-    lazyRouteComponent(() => import('./screens/leaderboard.tsx'), 'LeaderboardScreen'),
-  ),
-  at(
-    '/rewards',
-    lazyRouteComponent(() => import('./screens/rewards.tsx'), 'Rewards'),
-  ),
-  at(
-    '/streaks',
-    lazyRouteComponent(() => import('./screens/streaks.tsx'), 'Streaks'),
-  ),
-  at(
-    '/webhooks',
-    lazyRouteComponent(() => import('./screens/webhooks.tsx'), 'Webhooks'),
-  ),
-  at(
-    '/webhooks/$id',
-    lazyRouteComponent(() => import('./screens/webhook.tsx'), 'WebhookScreen'),
-  ),
-  at('/messages', lazyRouteComponent(messageTemplates, 'Templates')),
-  at(
-    '/messages/channel',
-    lazyRouteComponent(() => import('./screens/messages/channel.tsx'), 'ChannelScreen'),
-  ),
-  at('/messages/push', lazyRouteComponent(messageTemplates, 'PushTemplates')),
-  at(
-    '/messages/push-channels',
-    lazyRouteComponent(() => import('./screens/messages/push-channels.tsx'), 'PushChannels'),
-  ),
-  at('/messages/push/$kind/$locale', lazyRouteComponent(messageTemplate, 'PushTemplateScreen')),
-  at(
-    '/messages/log',
-    lazyRouteComponent(() => import('./screens/messages/log.tsx'), 'MessageLog'),
-  ),
-  at('/messages/$kind/$locale', lazyRouteComponent(messageTemplate, 'TemplateScreen')),
-  at(
-    '/keys',
-    lazyRouteComponent(() => import('./screens/keys.tsx'), 'Keys'),
-  ),
-  at(
-    '/quarantine',
-    lazyRouteComponent(() => import('./screens/quarantine.tsx'), 'Quarantine'),
-  ),
-  at(
-    '/recomputations',
-    lazyRouteComponent(() => import('./screens/recomputation/recomputations.tsx'), 'Recomputations'),
-  ),
-  at(
-    '/recomputations/$id',
-    lazyRouteComponent(() => import('./screens/recomputation/recomputation.tsx'), 'RecomputationScreen'),
-  ),
-  at(
-    '/jobs',
-    lazyRouteComponent(() => import('./screens/jobs.tsx'), 'Jobs'),
-  ),
-  at(
-    '/audit-log',
-    lazyRouteComponent(() => import('./screens/audit-log.tsx'), 'AuditLog'),
-  ),
-  at(
-    '/configuration',
-    lazyRouteComponent(() => import('./screens/configuration.tsx'), 'Configuration'),
-  ),
-  at(
-    '/tenants',
-    lazyRouteComponent(() => import('./screens/tenants.tsx'), 'Tenants'),
-  ),
-  at(
-    '/organisation',
-    lazyRouteComponent(() => import('./screens/organisation.tsx'), 'Organisation'),
-  ),
-  at(
-    '/requests',
-    lazyRouteComponent(() => import('./screens/requests.tsx'), 'Requests'),
-  ),
-  at(
-    '/import',
-    lazyRouteComponent(() => import('./screens/import.tsx'), 'Import'),
-  ),
-  at(
-    '/system',
-    lazyRouteComponent(() => import('./screens/system/system.tsx'), 'System'),
-  ),
+  at('/users/$id', () => import('./screens/user/user.tsx'), 'UserScreen'),
+  at('/metrics', () => import('./screens/metrics.tsx'), 'Metrics'),
+  at('/attributes', () => import('./screens/attributes.tsx'), 'Attributes'),
+  at('/achievements', () => import('./screens/achievements.tsx'), 'Achievements'),
+  at('/points', () => import('./screens/points.tsx'), 'Points'),
+  at('/points/$id', () => import('./screens/points-system.tsx'), 'PointsSystemScreen'),
+  at('/leaderboards', () => import('./screens/leaderboards.tsx'), 'Leaderboards'),
+  at('/leaderboards/$key', () => import('./screens/leaderboard.tsx'), 'LeaderboardScreen'),
+  at('/rewards', () => import('./screens/rewards.tsx'), 'Rewards'),
+  at('/streaks', () => import('./screens/streaks.tsx'), 'Streaks'),
+  at('/webhooks', () => import('./screens/webhooks.tsx'), 'Webhooks'),
+  at('/webhooks/$id', () => import('./screens/webhook.tsx'), 'WebhookScreen'),
+  at('/messages', messageTemplates, 'Templates'),
+  at('/messages/channel', () => import('./screens/messages/channel.tsx'), 'ChannelScreen'),
+  at('/messages/push', messageTemplates, 'PushTemplates'),
+  at('/messages/push-channels', () => import('./screens/messages/push-channels.tsx'), 'PushChannels'),
+  at('/messages/push/$kind/$locale', messageTemplate, 'PushTemplateScreen'),
+  at('/messages/log', () => import('./screens/messages/log.tsx'), 'MessageLog'),
+  at('/messages/$kind/$locale', messageTemplate, 'TemplateScreen'),
+  at('/keys', () => import('./screens/keys.tsx'), 'Keys'),
+  at('/quarantine', () => import('./screens/quarantine.tsx'), 'Quarantine'),
+  at('/recomputations', () => import('./screens/recomputation/recomputations.tsx'), 'Recomputations'),
+  at('/recomputations/$id', () => import('./screens/recomputation/recomputation.tsx'), 'RecomputationScreen'),
+  at('/jobs', () => import('./screens/jobs.tsx'), 'Jobs'),
+  at('/audit-log', () => import('./screens/audit-log.tsx'), 'AuditLog'),
+  at('/configuration', () => import('./screens/configuration.tsx'), 'Configuration'),
+  at('/tenants', () => import('./screens/tenants.tsx'), 'Tenants'),
+  at('/organisation', () => import('./screens/organisation.tsx'), 'Organisation'),
+  at('/requests', () => import('./screens/requests.tsx'), 'Requests'),
+  at('/import', () => import('./screens/import.tsx'), 'Import'),
+  at('/system', () => import('./screens/system/system.tsx'), 'System'),
 ]);
 
 export const router = createRouter({

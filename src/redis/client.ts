@@ -347,15 +347,16 @@ export const createPatientRedis = (to: string | Redis): PatientRedis =>
     ...reconnecting(() => undefined),
   });
 
+const READY_MS = 10_000;
 /** How long to wait for the other servers once one answers, and how often to check. */
 const OTHERS_MS = 1_000;
 const LOOK_MS = 10;
 
-/** Resolves when all servers answer, or a second after the first one. Rejects if none does within `timeoutMs`. */
-export async function someReady(redis: Redis, timeoutMs = 10_000): Promise<void> {
+/** Resolves when all servers answer, or a second after the first one. Rejects if none does within `READY_MS`. */
+export async function someReady(redis: Redis): Promise<void> {
   const servers = endpointsOf(redis).map((endpoint) => endpoint.redis);
   const all = [redis, ...servers];
-  let deadlineMs = performance.now() + timeoutMs;
+  let deadlineMs = performance.now() + READY_MS;
   let isOneReady = false;
   while (all.some(({ status }) => status !== 'ready') && performance.now() < deadlineMs) {
     if (!isOneReady && servers.some(({ status }) => status === 'ready')) {
@@ -365,11 +366,11 @@ export async function someReady(redis: Redis, timeoutMs = 10_000): Promise<void>
     await sleep(LOOK_MS);
   }
   if (!servers.some(({ status }) => status === 'ready'))
-    throw new Error(`Redis did not answer within ${timeoutMs / 1000} s.`);
+    throw new Error(`Redis did not answer within ${READY_MS / 1000} s.`);
 }
 
 /** Resolves when the connection answers commands; rejects after `timeoutMs`. */
-export async function redisReady(redis: Redis, timeoutMs = 10_000): Promise<void> {
+export async function redisReady(redis: Redis, timeoutMs = READY_MS): Promise<void> {
   if (redis.status === 'ready') return;
   await new Promise<void>((resolve, reject) => {
     const timer = setTimeout(() => {

@@ -138,14 +138,10 @@ export async function shardsWithEntries(
 }
 
 /** Position of the newest entry ever added to a shard's stream, even if it was removed; `0-0` before the first. */
-export async function lastPosition(
-  redis: Redis,
-  shard: number,
-  keyOf: (shard: number) => string = outboxKey,
-): Promise<string> {
+export async function lastPosition(redis: Redis, shard: number): Promise<string> {
   let info: unknown[];
   try {
-    info = (await redis.xinfo('STREAM', keyOf(shard))) as unknown[];
+    info = (await redis.xinfo('STREAM', outboxKey(shard))) as unknown[];
   } catch (error) {
     if (error instanceof Error && error.message.includes('no such key')) return OUTBOX_START;
     throw error;

@@ -1,19 +1,18 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { startWorkers } from '../../workers/start.ts';
 import { systemClock } from '../../src/clock.ts';
 import { createLog } from '../../src/telemetry/log.ts';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { startLaurel } from '../laurel.ts';
+import { opened } from '../stack/opened.ts';
 
 // A few large entries fill Redis as surely as many small ones.
-let laurel: TestLaurel;
-beforeAll(async () => {
+const laurel = opened(async () => {
   const attributes = Array.from({ length: 20 }, (_, no) => ({ key: `a${no}`, name: `a${no}`, type: 'user' as const }));
-  laurel = await startLaurel({
+  return startLaurel({
     configuration: { attributes, metrics: [{ key: 'flips', name: 'Flips' }] },
     backlogLimitBytes: 800_000,
   });
 });
-afterAll(() => laurel.close());
 
 test('the backlog of Postgres is limited in bytes, and events are accepted again once it is stored', async () => {
   const attributes = Object.fromEntries(Array.from({ length: 20 }, (_, no) => [`a${no}`, 'x'.repeat(1_000)]));

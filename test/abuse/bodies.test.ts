@@ -1,15 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { BULK_BODY_BYTES } from '../../src/operations/bulk.ts';
 import { adminOperations, applicationOperations } from '../../src/operations/index.ts';
 import { BODY_BYTES } from '../../src/operations/operation.ts';
 import { WEBHOOK_EVENTS } from '../../src/domain/notifications/webhook.ts';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { startLaurel } from '../laurel.ts';
+import { opened } from '../stack/opened.ts';
 
-let laurel: TestLaurel;
-beforeAll(async () => {
-  laurel = await startLaurel({ configuration: { metrics: [{ key: 'flips', name: 'Flips' }] } });
-});
-afterAll(() => laurel.close());
+const laurel = opened(() => startLaurel({ configuration: { metrics: [{ key: 'flips', name: 'Flips' }] } }));
 
 const EVENT = '/v1/metrics/flips/event';
 

@@ -1,9 +1,10 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { Configuration } from '../../src/domain/configuration.ts';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { startLaurel } from '../laurel.ts';
 import { addTenants } from '../several-tenants.ts';
 import { keysOf } from '../stack/all-servers.ts';
+import { opened } from '../stack/opened.ts';
 
 // End users choose the attribute values that split a leaderboard: as long as allowed, and as many as they like.
 
@@ -19,15 +20,13 @@ const CONFIGURATION: Configuration = {
   ],
 };
 
-let laurel: TestLaurel;
 const tenants = ['attacked', 'other'];
+const laurel = opened(() => startLaurel({ testClock: true, workers: true }));
 beforeAll(async () => {
-  laurel = await startLaurel({ testClock: true, workers: true });
   await laurel.admin.put('/v1/clock', { now: '2030-01-05T10:00:00Z' });
   await addTenants(laurel, tenants, CONFIGURATION);
   await laurel.admin.put('/v1/clock', { now: '2030-01-05T10:01:00Z' });
 });
-afterAll(() => laurel.close());
 
 const event = async (tenantId: string, id: string, attributes: Record<string, string>, value = 5): Promise<void> => {
   const { status } = await laurel.app.post('/v1/metrics/m/event', { user: { id, attributes }, value }, { tenantId });

@@ -8,8 +8,9 @@ import { adminOperations, applicationOperations } from '../../src/operations/ind
 import { createAdminKeys } from '../../src/postgres/access/admin-keys.ts';
 import { migrate } from '../../src/postgres/migrate.ts';
 import { createPool } from '../../src/postgres/pool.ts';
-import { testStack, type TestStack } from '../stack/stack.ts';
+import { testStack } from '../stack/stack.ts';
 import { sized } from './length.ts';
+import { opened } from '../stack/opened.ts';
 
 const KEY = 'costly.0123456789abcdef';
 /**
@@ -20,12 +21,11 @@ const MOST_PARSINGS = 20;
 /** How often a request is measured at most. */
 const MEASURED = 5;
 
-let stack: TestStack;
 let frontend: WatchedFrontend;
 let worker: { close(): Promise<void> };
 
+const stack = opened(() => testStack());
 beforeAll(async () => {
-  stack = await testStack();
   const pool = createPool(stack.databaseUrl, { max: 1 });
   await migrate(pool);
   await createAdminKeys(pool, async () => undefined).ensureFirst(KEY);
@@ -45,7 +45,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await frontend.close();
   await worker.close();
-  await stack.close();
 });
 
 const send = ({ surface, method, path, body }: CostlyRequest): Promise<Response> =>

@@ -1,17 +1,14 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { outboxKey } from '../../src/redis/keys.ts';
 import { runAdminCli, type Ended } from '../cli/run-cli.ts';
 import { eventRecord, newId, pack, packedState } from '../engine/persist/outbox-writer.ts';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { startLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { sized } from './length.ts';
+import { opened } from '../stack/opened.ts';
 
 // Damaged entries among other users' events: those events are answered and stored, and the damaged entries are listed.
-let laurel: TestLaurel;
-beforeAll(async () => {
-  laurel = await startLaurel({ configuration: STUDY_APP, workers: true });
-});
-afterAll(() => laurel.close());
+const laurel = opened(() => startLaurel({ configuration: STUDY_APP, workers: true }));
 
 const USERS = 8;
 const EVENTS_OF_EACH = sized({ short: 40, long: 1_000 });

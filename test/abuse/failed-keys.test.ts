@@ -1,15 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { parseNetworks } from '../../src/domain/networks.ts';
 import { clientAddress } from '../../src/http/client-address.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { opened } from '../stack/opened.ts';
 
 const LIMIT = 20;
-let laurel: TestLaurel;
 
-beforeAll(async () => {
-  laurel = await startLaurel({ failedKeyLimit: LIMIT, trustedProxies: '127.0.0.1' });
-});
-afterAll(() => laurel.close());
+const laurel = opened(() => startLaurel({ failedKeyLimit: LIMIT, trustedProxies: '127.0.0.1' }));
 
 const ask = (key: string | null, from: string): Promise<Response> =>
   fetch(`${laurel.appUrl}/v1/users/nobody`, {

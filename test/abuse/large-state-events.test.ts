@@ -1,18 +1,17 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { expect, test } from 'vitest';
+import { startLaurel } from '../laurel.ts';
+import { opened } from '../stack/opened.ts';
 
 // A user whose state is large costs the workers and Postgres more with each event than the event itself.
 const KEYS = Array.from({ length: 20 }, (_, no) => `a${no}`);
-let laurel: TestLaurel;
-beforeAll(async () => {
-  laurel = await startLaurel({
+const laurel = opened(() =>
+  startLaurel({
     configuration: {
       metrics: [{ key: 'flips', name: 'Flips' }],
       attributes: KEYS.map((key) => ({ key, name: key, type: 'user' as const })),
     },
-  });
-});
-afterAll(() => laurel.close());
+  }),
+);
 
 /** Seconds of storage that events were charged so far. */
 async function charged(): Promise<number> {

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, type Socket } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { afterEach, beforeAll, expect, test, vi } from 'vitest';
 import { KeyedIds } from '../../src/engine/ids.ts';
 import { CATCH_UP_BYTES } from '../../src/engine/live/shard-catch-up.ts';
 import { MessageIds, type PartPosition } from '../../src/engine/live/stream-message-id.ts';
@@ -10,19 +10,19 @@ import { connectionOf } from '../../src/redis/endpoints.ts';
 import { outboxKey, recentKey } from '../../src/redis/keys.ts';
 import { knownPart } from '../../src/redis/parts.ts';
 import { OUTBOX } from '../../src/packed/call-fields.ts';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { startLaurel } from '../laurel.ts';
 import { LiveClient } from '../live/live-client.ts';
 import { STUDY_APP } from '../study-app.ts';
+import { opened } from '../stack/opened.ts';
 
-/** How the holder of one user's key may try to disturb other users' live streams. */
-
-let laurel: TestLaurel;
 let ids: MessageIds;
 const clients: LiveClient[] = [];
 const sockets: Socket[] = [];
 
+/** How the holder of one user's key may try to disturb other users' live streams. */
+
+const laurel = opened(() => startLaurel({ configuration: STUDY_APP, workers: true }));
 beforeAll(async () => {
-  laurel = await startLaurel({ configuration: STUDY_APP, workers: true });
   ids = MessageIds.of(await KeyedIds.of(laurel.pool));
 });
 afterEach(async () => {
@@ -30,7 +30,6 @@ afterEach(async () => {
   for (const socket of sockets.splice(0)) socket.destroy();
   await vi.waitUntil(() => laurel.services.live.count === 0, { timeout: 120_000 });
 });
-afterAll(() => laurel.close());
 
 const event = (id: string, value = 1) => laurel.app.post('/v1/metrics/flips/event', { user: { id }, value });
 

@@ -1,16 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { RawConnection } from '../http/raw-connection.ts';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { startLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { keysOf } from '../stack/all-servers.ts';
+import { opened } from '../stack/opened.ts';
 
 // Postgres cannot store NUL, and a NUL separates user ID, metric and key in the place of an idempotency key. A NUL within a
 // part would let two keys be taken for one, so every input refuses it.
-let laurel: TestLaurel;
-beforeAll(async () => {
-  laurel = await startLaurel({ configuration: STUDY_APP });
-});
-afterAll(() => laurel.close());
+const laurel = opened(() => startLaurel({ configuration: STUDY_APP }));
 
 const refusal = (what: string) => ({ status: 400, body: { error: `${what} contains a NUL character` } });
 const NUL_USER = { id: 'ada\0' };

@@ -1,16 +1,15 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { SeenResponse } from '../http/client.ts';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { startLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
+import { opened } from '../stack/opened.ts';
 
-/** What a user can do with numbers, using the key in the browser. */
-let laurel: TestLaurel;
 let mallory: string;
+/** What a user can do with numbers, using the key in the browser. */
+const laurel = opened(() => startLaurel({ configuration: STUDY_APP, workers: true }));
 beforeAll(async () => {
-  laurel = await startLaurel({ configuration: STUDY_APP, workers: true });
   mallory = (await laurel.admin.post('/v1/application-api-keys', [{ userId: 'mallory' }])).body.created[0].key;
 });
-afterAll(() => laurel.close());
 
 const MOST = 1e12;
 const flips = (id: string, value: number, request: { key?: string } = {}): Promise<SeenResponse> =>

@@ -1,15 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { userKey } from '../../src/redis/keys.ts';
 import { PROFILE_BYTES, STATE_BYTES } from '../../src/packed/state.ts';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { startLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { changeState } from '../stack/change-state.ts';
 import { onlyPart } from '../stack/only-part.ts';
+import { opened } from '../stack/opened.ts';
 
 // Every input limits what a user can say about itself.
-let laurel: TestLaurel;
-beforeAll(async () => {
-  laurel = await startLaurel({
+const laurel = opened(() =>
+  startLaurel({
     configuration: {
       ...STUDY_APP,
       attributes: [
@@ -34,9 +34,8 @@ beforeAll(async () => {
       ],
       streaks: { ...STUDY_APP.streaks, personalization: true },
     },
-  });
-});
-afterAll(() => laurel.close());
+  }),
+);
 
 const ID = 'fixed';
 /** Every request that says something about a user, with its status and error. */

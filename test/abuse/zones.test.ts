@@ -1,13 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { expect, test } from 'vitest';
+import { startLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
+import { opened } from '../stack/opened.ts';
 
 // All spellings of a time zone are one zone, which exists only while it has users.
-let laurel: TestLaurel;
-beforeAll(async () => {
-  laurel = await startLaurel({ configuration: STUDY_APP, testClock: true, workers: true });
-});
-afterAll(() => laurel.close());
+const laurel = opened(() => startLaurel({ configuration: STUDY_APP, testClock: true, workers: true }));
 
 const setClock = async (now: string): Promise<void> => {
   const { status } = await laurel.admin.put('/v1/clock', { now });

@@ -1,16 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { beginMidnight, loadMidnight, untilMidnight } from '../../bench/midnight.ts';
 import { CASES } from '../../bench/cases.ts';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { startLaurel } from '../laurel.ts';
+import { opened } from '../stack/opened.ts';
 
 const USERS = 250;
 const NOW = Date.UTC(2030, 5, 12, 15);
 
-let laurel: TestLaurel;
-beforeAll(async () => {
-  laurel = await startLaurel({ testClock: true, workers: true });
-});
-afterAll(() => laurel.close());
+const laurel = opened(() => startLaurel({ testClock: true, workers: true }));
 
 const lost = async (): Promise<unknown> =>
   (

@@ -10,7 +10,8 @@ import type { Catalog } from '../../src/domain/catalog.ts';
 import type { EventResponse } from '../../src/domain/event.ts';
 import { createPool } from '../../src/postgres/pool.ts';
 import { loadCatalog } from '../../src/postgres/catalog.ts';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { startLaurel } from '../laurel.ts';
+import { opened } from '../stack/opened.ts';
 
 interface PlainAnswer {
   total: number;
@@ -20,18 +21,16 @@ interface PlainAnswer {
   leaderboards: { board: number; score: number; previousRank: number | null; rank: number }[];
 }
 
-let laurel: TestLaurel;
 let catalog: Catalog;
 let plain: Pool;
 
+const laurel = opened(() => startLaurel({ configuration: DEMO }));
 beforeAll(async () => {
-  laurel = await startLaurel({ configuration: DEMO });
   catalog = (await loadCatalog(laurel.pool, 0))!;
   plain = createPool(await preparePlainService(laurel.databaseUrl, { catalog, users: 0 }), { max: 1 });
 });
 afterAll(async () => {
   await plain.end();
-  await laurel.close();
 });
 
 test("the plain service of the bench does the same work: its answers equal Laurel's", async () => {

@@ -1,7 +1,7 @@
 import { once } from 'node:events';
 import { connect, createServer, type AddressInfo } from 'node:net';
 import { Redis } from 'ioredis';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import { LISTS } from '../../src/domain/kinds.ts';
 import { loadCatalog } from '../../src/postgres/catalog.ts';
@@ -11,19 +11,16 @@ import { Catalogs, Changes, type ChangesOptions } from '../../src/catalog/catalo
 import { countRevision, LISTENER, readRevisions } from '../../src/postgres/revisions.ts';
 import { createPool } from '../../src/postgres/pool.ts';
 import { publishSignal, Signals } from '../../src/redis/signals.ts';
-import { testDatabase, type TestDatabase } from '../postgres/database.ts';
+import { testDatabase } from '../postgres/database.ts';
+import { opened } from '../stack/opened.ts';
 
 const SOON = { interval: 10 };
 
-let database: TestDatabase;
-let redis: Redis;
 let catalogs: Catalogs;
 let close: (() => void)[];
 
-beforeAll(async () => {
-  database = await testDatabase();
-  redis = new Redis(database.stack.redisUrl);
-});
+const database = opened(() => testDatabase());
+const redis = opened(() => new Redis(database.stack.redisUrl), 'disconnect');
 
 beforeEach(async () => {
   close = [];
@@ -33,11 +30,6 @@ beforeEach(async () => {
 });
 
 afterEach(() => close.forEach((end) => end()));
-
-afterAll(async () => {
-  redis.disconnect();
-  await database.close();
-});
 
 /** An edit of the catalog in Postgres: adds a metric and increments the version. */
 async function addMetric(key: string): Promise<number> {

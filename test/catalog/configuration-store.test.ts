@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { Catalogs } from '../../src/catalog/catalogs.ts';
 import { createConfigurationStore, type ConfigurationStore } from '../../src/catalog/configuration/store.ts';
 import { DEMO, loadDemo } from '../../src/catalog/demo.ts';
@@ -8,17 +8,15 @@ import { type Catalog } from '../../src/domain/catalog.ts';
 import { DEFAULT_STREAK_SETTINGS } from '../../src/domain/fields/tenant-settings.ts';
 import type { Configuration } from '../../src/domain/configuration.ts';
 import { loadCatalog } from '../../src/postgres/catalog.ts';
-import { testDatabase, type TestDatabase } from '../postgres/database.ts';
+import { testDatabase } from '../postgres/database.ts';
+import { opened } from '../stack/opened.ts';
 
 const WHO = { who: 'adm_test' };
-let database: TestDatabase;
 let store: ConfigurationStore;
 let announced: string[];
 const clock = new FixedClock(0);
 
-beforeAll(async () => {
-  database = await testDatabase({ redis: false });
-});
+const database = opened(() => testDatabase({ redis: false }));
 
 beforeEach(async () => {
   await database.pool.query(
@@ -34,8 +32,6 @@ beforeEach(async () => {
     clock,
   });
 });
-
-afterAll(() => database.close());
 
 const catalog = async (): Promise<Catalog> => (await loadCatalog(database.pool, 0))!;
 const apply = (document: Configuration): ReturnType<ConfigurationStore['apply']> => store.apply(0, document, WHO);

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { compileCatalog, CompiledCatalog } from '../../src/catalog/compiled-catalog.ts';
 import { configure } from '../../src/catalog/configuration/configure.ts';
 import { CatalogDraft } from '../../src/catalog/draft.ts';
@@ -13,8 +13,9 @@ import type {
   ConfiguredTrigger,
 } from '../../src/domain/configuration.ts';
 import { dateOf, DAY_MS, dayOf } from '../../src/domain/periods.ts';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { startLaurel } from '../laurel.ts';
 import { randomConfiguration } from './random-configuration.ts';
+import { opened } from '../stack/opened.ts';
 
 const DAY = dayOf('2026-03-01');
 const METRICS = [
@@ -227,11 +228,7 @@ test('a call takes as many events as its work limit allows, and at least one', (
   expect(fittingCall(CALL_WORK * 3, 64)).toBe(1);
 });
 
-let laurel: TestLaurel;
-beforeAll(async () => {
-  laurel = await startLaurel({ configuration: { metrics: METRICS } });
-});
-afterAll(() => laurel.close());
+const laurel = opened(() => startLaurel({ configuration: { metrics: METRICS } }));
 
 const metricId = async (): Promise<string> =>
   (await laurel.admin.get('/v1/metrics')).body.find(({ key }: { key: string }) => key === 'flips').id;

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { createConfigurationStore, type ConfigurationStore } from '../../src/catalog/configuration/store.ts';
 import { deleteUnreferred } from '../../src/catalog/resource-edits.ts';
 import { createResources } from '../../src/catalog/resources.ts';
@@ -13,16 +13,14 @@ import {
   templateFor,
 } from '../../src/domain/notifications/message-settings.ts';
 import { readMessageSettings } from '../../src/postgres/notifications/message-settings.ts';
-import { testDatabase, type TestDatabase } from '../postgres/database.ts';
+import { testDatabase } from '../postgres/database.ts';
+import { opened } from '../stack/opened.ts';
 
 const clock = new FixedClock(Date.UTC(2026, 2, 1, 12));
 const WHO = { who: 'adm_test' };
-let database: TestDatabase;
 let store: ConfigurationStore;
 
-beforeAll(async () => {
-  database = await testDatabase({ redis: false });
-});
+const database = opened(() => testDatabase({ redis: false }));
 beforeEach(async () => {
   await database.pool.query(
     `TRUNCATE catalog_resources, audit_log CASCADE;
@@ -31,7 +29,6 @@ beforeEach(async () => {
   );
   store = createConfigurationStore({ pool: database.pool, announce: async () => undefined, clock });
 });
-afterAll(() => database.close());
 
 const template = (changes: Partial<KindTemplate> = {}): KindTemplate => ({
   kind: 'recap',

@@ -1,17 +1,15 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import type { Fields } from '../../src/catalog/resource-fields.ts';
 import { createResources, type Resources } from '../../src/catalog/resources.ts';
 import { FixedClock } from '../../src/clock.ts';
-import { testDatabase, type TestDatabase } from '../postgres/database.ts';
+import { testDatabase } from '../postgres/database.ts';
+import { opened } from '../stack/opened.ts';
 
-let database: TestDatabase;
 let resources: Resources;
 let announced: string[];
 const clock = new FixedClock(Date.UTC(2026, 2, 1));
 
-beforeAll(async () => {
-  database = await testDatabase({ redis: false });
-});
+const database = opened(() => testDatabase({ redis: false }));
 
 beforeEach(async () => {
   await database.pool.query(
@@ -24,8 +22,6 @@ beforeEach(async () => {
     clock,
   });
 });
-
-afterAll(() => database.close());
 
 const metric = (key: string): Fields<'metric'> => ({
   key,

@@ -1,12 +1,13 @@
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { inFewFiles } from '../stack/in-few-files.ts';
 import { drained } from './audit.ts';
 import { HttpClient, type Reply } from './http.ts';
 import { eventually, signal } from './processes.ts';
 import { API_KEY, ChaosStack } from './stack.ts';
+import { opened } from '../stack/opened.ts';
 
 const BACKLOG_LIMIT = 150;
 /** Events that may arrive between two checks of the backlog: a fifth of a second in two frontends. */
@@ -15,23 +16,19 @@ const MARGIN = 2_000;
 const BOUND_MS = 15_000;
 const AT_ONCE_MS = 2_500;
 
-let stack: ChaosStack;
-let app: HttpClient;
 /** The keys of events that were accepted, and of all that were sent. */
 const taken = new Set<string>();
 const sent = new Set<string>();
 
-beforeAll(async () => {
-  stack = await ChaosStack.start(
-    { NODE_ENV: '', BACKLOG_LIMIT: String(BACKLOG_LIMIT) },
-    { main: join(await inFewFiles(), 'src/main.js') },
-  );
-  app = new HttpClient(stack.appPort, API_KEY);
-});
-afterAll(async () => {
-  app.close();
-  await stack.stop();
-});
+const stack = opened(
+  async () =>
+    ChaosStack.start(
+      { NODE_ENV: '', BACKLOG_LIMIT: String(BACKLOG_LIMIT) },
+      { main: join(await inFewFiles(), 'src/main.js') },
+    ),
+  'stop',
+);
+const app = opened(() => new HttpClient(stack.appPort, API_KEY));
 
 async function event(key: string): Promise<Reply & { tookMs: number }> {
   const startMs = performance.now();

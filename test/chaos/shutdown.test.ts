@@ -2,30 +2,25 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import pg from 'pg';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { inFewFiles } from '../stack/in-few-files.ts';
 import { HttpClient } from './http.ts';
 import { drained } from './audit.ts';
 import { eventually, signal } from './processes.ts';
 import { API_KEY, ChaosStack } from './stack.ts';
 import { endChild } from '../stack/child-process.ts';
+import { opened } from '../stack/opened.ts';
 
 const CLIENTS = 8;
 /** An ending frontend closes a connection that rests for longer. Clients rest less, unless the machine stops them. */
 const LINGER_MS = 900;
 
-let stack: ChaosStack;
-let app: HttpClient;
-
-beforeAll(async () => {
-  // No grace period for a load balancer: the guarantees must hold without one.
-  stack = await ChaosStack.start({ NODE_ENV: '' }, { main: join(await inFewFiles(), 'src/main.js') });
-  app = new HttpClient(stack.appPort, API_KEY);
-});
-afterAll(async () => {
-  app.close();
-  await stack.stop();
-});
+// No grace period for a load balancer: the guarantees must hold without one.
+const stack = opened(
+  async () => ChaosStack.start({ NODE_ENV: '' }, { main: join(await inFewFiles(), 'src/main.js') }),
+  'stop',
+);
+const app = opened(() => new HttpClient(stack.appPort, API_KEY));
 
 /** Clients with keep-alive connections, which retry only if a connection is refused. */
 class Load {

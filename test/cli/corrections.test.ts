@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { Configuration } from '../../src/domain/configuration.ts';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { startLaurel } from '../laurel.ts';
 import { runAdminCli, type Ended } from './run-cli.ts';
+import { opened } from '../stack/opened.ts';
 
 // `laurel events reverse` and `laurel recompute`, each in its own process.
 const configuration = (points: number): Configuration => ({
@@ -15,11 +16,7 @@ const configuration = (points: number): Configuration => ({
   ],
 });
 
-let laurel: TestLaurel;
-beforeAll(async () => {
-  laurel = await startLaurel({ configuration: configuration(1), workers: true });
-});
-afterAll(() => laurel.close());
+const laurel = opened(() => startLaurel({ configuration: configuration(1), workers: true }));
 
 const cli = (...words: string[]): Promise<Ended> => runAdminCli(laurel, words);
 const total = async (): Promise<number> => (await laurel.app.get('/v1/users/ada/points/xp')).body.total;

@@ -1,7 +1,7 @@
 import { createServer, type AddressInfo } from 'node:net';
 import { once } from 'node:events';
 import { Redis } from 'ioredis';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { diagnose } from '../../src/cli/doctor.ts';
 import type { Finding } from '../../src/cli/finding.ts';
 import { outboxKey } from '../../src/redis/keys.ts';
@@ -9,13 +9,10 @@ import { createSealer } from '../../src/engine/messages/sealed-secrets.ts';
 import { sealedPassword } from '../../src/engine/messages/smtp-channel.ts';
 import { writeChannel } from '../../src/postgres/notifications/message-channels.ts';
 import { transaction } from '../../src/postgres/transaction.ts';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { startLaurel } from '../laurel.ts';
+import { opened } from '../stack/opened.ts';
 
-let laurel: TestLaurel;
-beforeAll(async () => {
-  laurel = await startLaurel();
-});
-afterAll(() => laurel.close());
+const laurel = opened(() => startLaurel());
 
 const variables = (more: Record<string, string> = {}) => ({
   REDIS_URL: laurel.redisUrl,

@@ -1,11 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { startLaurel } from '../laurel.ts';
 import { runAdminCli, type Ended } from './run-cli.ts';
+import { opened } from '../stack/opened.ts';
 
 // `laurel jobs` in its own process. Without workers, no job makes progress.
-let laurel: TestLaurel;
+
 let id: string;
-beforeAll(async () => {
+
+const laurel = opened(async () => {
   const five = {
     key: 'five',
     name: 'Five',
@@ -14,10 +16,11 @@ beforeAll(async () => {
     metricValue: 5,
     status: 'active',
   } as const;
-  laurel = await startLaurel({ configuration: { metrics: [{ key: 'm', name: 'M' }], achievements: [five] } });
+  return startLaurel({ configuration: { metrics: [{ key: 'm', name: 'M' }], achievements: [five] } });
+});
+beforeAll(async () => {
   id = (await laurel.admin.get('/v1/jobs')).body[0].id;
 });
-afterAll(() => laurel.close());
 
 const cli = (...words: string[]): Promise<Ended> => runAdminCli(laurel, ['jobs', ...words]);
 

@@ -1,14 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { expect, test } from 'vitest';
+import { startLaurel } from '../laurel.ts';
 import { runAdminCli, type Ended } from './run-cli.ts';
+import { opened } from '../stack/opened.ts';
 
 // `laurel keys` in its own process.
 const NOBODY = '00000000-0000-7000-8000-000000000000';
-let laurel: TestLaurel;
-beforeAll(async () => {
-  laurel = await startLaurel();
-});
-afterAll(() => laurel.close());
+const laurel = opened(() => startLaurel());
 
 const cli = (...words: string[]): Promise<Ended> => runAdminCli(laurel, ['keys', ...words]);
 const listed = async (...words: string[]): Promise<{ id: string; prefix: string; userId?: string; name?: string }[]> =>

@@ -1,19 +1,17 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { startLaurel } from '../laurel.ts';
 import { emptyRedis } from '../stack/all-servers.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { runCli, type Ended } from './run-cli.ts';
+import { opened } from '../stack/opened.ts';
 
 // `npx laurel verify` and `npx laurel rebuild` in their own processes, beside a running Laurel.
 const TIMEOUT_MS = 120_000;
 
-let laurel: TestLaurel;
-
+const laurel = opened(() => startLaurel({ configuration: STUDY_APP, workers: true }));
 beforeAll(async () => {
-  laurel = await startLaurel({ configuration: STUDY_APP, workers: true });
   for (let n = 0; n < 8; n += 1) await event(n);
 });
-afterAll(() => laurel.close());
 
 async function event(n: number): Promise<number> {
   const { status } = await laurel.app.post(

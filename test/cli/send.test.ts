@@ -1,17 +1,14 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { afterEach, beforeEach, expect, test } from 'vitest';
+import { startLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { runAdminCli, runCli } from './run-cli.ts';
+import { opened } from '../stack/opened.ts';
 
-let laurel: TestLaurel;
 let folder: string;
-beforeAll(async () => {
-  laurel = await startLaurel({ configuration: STUDY_APP, workers: true });
-});
-afterAll(() => laurel.close());
+const laurel = opened(() => startLaurel({ configuration: STUDY_APP, workers: true }));
 beforeEach(async () => {
   folder = await mkdtemp(join(tmpdir(), 'laurel-send-'));
 });

@@ -6,9 +6,10 @@ import { gzipSync } from 'node:zlib';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import type { ShadowReport } from '../../src/cli/shadow-report.ts';
 import type { Configuration } from '../../src/domain/configuration.ts';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { startLaurel } from '../laurel.ts';
 import { inFewFiles } from '../stack/in-few-files.ts';
 import { STUDY_APP } from '../study-app.ts';
+import { opened } from '../stack/opened.ts';
 
 // `laurel shadow` in its own process, between two Laurels and in front of a misbehaving source.
 interface Shadow {
@@ -249,7 +250,6 @@ describe('between two Laurels', () => {
 });
 
 describe('in front of any source', () => {
-  let laurel: TestLaurel;
   let source: Server;
   /** Requests that the source received, and its answers. */
   let asked: { line: string; headers: string[]; body: string }[];
@@ -280,8 +280,8 @@ describe('in front of any source', () => {
   const addressOf = (server: Server | typeof relay): string =>
     `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 
+  const laurel = opened(() => startLaurel({ configuration: STUDY_APP }));
   beforeAll(async () => {
-    laurel = await startLaurel({ configuration: STUDY_APP });
     source = createServer((request, response) => {
       let body = '';
       request.setEncoding('utf8').on('data', (chunk: string) => (body += chunk));
@@ -297,7 +297,6 @@ describe('in front of any source', () => {
     cut();
     source.closeAllConnections();
     for (const server of [source, relay]) await new Promise((closed) => server.close(closed));
-    await laurel.close();
   });
   beforeEach(() => {
     asked = [];

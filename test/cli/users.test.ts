@@ -1,14 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { expect, test } from 'vitest';
+import { startLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { runAdminCli, runCli, type Ended } from './run-cli.ts';
+import { opened } from '../stack/opened.ts';
 
 // `laurel users` in its own process.
-let laurel: TestLaurel;
-beforeAll(async () => {
-  laurel = await startLaurel({ configuration: STUDY_APP, workers: true, testClock: true });
-});
-afterAll(() => laurel.close());
+const laurel = opened(() => startLaurel({ configuration: STUDY_APP, workers: true, testClock: true }));
 
 const cli = (...words: string[]): Promise<Ended> => runAdminCli(laurel, ['users', ...words]);
 

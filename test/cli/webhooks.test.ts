@@ -1,19 +1,16 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { FixedClock } from '../../src/clock.ts';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { startLaurel } from '../laurel.ts';
 import { settleMessages, storeMessages } from '../operations/admin/webhooks/stored-messages.ts';
 import { runAdminCli, type Ended } from './run-cli.ts';
+import { opened } from '../stack/opened.ts';
 
 // `laurel webhooks` in its own process. Without workers; the test records deliveries itself.
 const NOW_MS = Date.UTC(2026, 10, 22, 9);
 const URL = 'https://example.com/laurel';
 const NOBODY = '00000000-0000-7000-8000-000000000000';
-let laurel: TestLaurel;
 let ids: { news: string; twins: [string, string] };
-beforeAll(async () => {
-  laurel = await startLaurel({ clock: new FixedClock(NOW_MS) });
-});
-afterAll(() => laurel.close());
+const laurel = opened(() => startLaurel({ clock: new FixedClock(NOW_MS) }));
 
 const cli = (...words: string[]): Promise<Ended> => runAdminCli(laurel, ['webhooks', ...words]);
 

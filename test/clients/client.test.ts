@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { FixedClock } from '../../src/clock.ts';
 import { createLaurel, LaurelError, type Laurel, type UserCalls } from '../../clients/typescript/src/index.ts';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { startLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
+import { opened } from '../stack/opened.ts';
 
 // Calls every method of the TypeScript client on a running Laurel.
 const CONFIGURATION = {
@@ -37,14 +38,12 @@ const CONFIGURATION = {
 /** Stands still, so that a run over midnight has one day. */
 const clock = new FixedClock(Date.now());
 
-let server: TestLaurel;
 /** With an admin key. */
 let laurel: Laurel;
+const server = opened(() => startLaurel({ clock, configuration: CONFIGURATION, workers: true }));
 beforeAll(async () => {
-  server = await startLaurel({ clock, configuration: CONFIGURATION, workers: true });
   laurel = createLaurel({ url: server.appUrl, adminUrl: server.adminUrl, key: server.adminKey, user: 'ada' });
 });
-afterAll(() => server.close());
 
 const today = new Date(clock.now()).toISOString().slice(0, 10);
 const range = { aggregation: 'daily', startDate: today, endDate: today } as const;

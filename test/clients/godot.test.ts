@@ -6,11 +6,12 @@ import { join } from 'node:path';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { DEMO } from '../../src/catalog/demo.ts';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { startLaurel } from '../laurel.ts';
 import { makeCertificates } from '../stack/certificates.ts';
 import { CuttingProxy } from '../stack/cutting-proxy.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { createProject, Game, hasGodot, outputOf, queueFolder } from './godot/game.ts';
+import { opened } from '../stack/opened.ts';
 
 // The Godot add-on in the engine, without a display.
 const CONFIGURATION = {
@@ -68,12 +69,8 @@ describe('the files', () => {
 });
 
 describe.skipIf(!hasGodot)('with Laurel', () => {
-  let laurel: TestLaurel;
   let key: string;
-  beforeAll(async () => {
-    laurel = await startLaurel({ configuration: CONFIGURATION, workers: true });
-  });
-  afterAll(() => laurel.close());
+  const laurel = opened(() => startLaurel({ configuration: CONFIGURATION, workers: true }));
 
   let users = 0;
   let user: string;

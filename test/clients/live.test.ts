@@ -1,23 +1,16 @@
 import { once } from 'node:events';
-import { createServer, type Server, type ServerResponse } from 'node:http';
+import { createServer, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createLaurel, type LiveMessage } from '../../clients/typescript/src/index.ts';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { startLaurel } from '../laurel.ts';
 import { CuttingProxy } from '../stack/cutting-proxy.ts';
 import { STUDY_APP } from '../study-app.ts';
+import { opened } from '../stack/opened.ts';
 
 describe('with Laurel', () => {
-  let server: TestLaurel;
-  let proxy: CuttingProxy;
-  beforeAll(async () => {
-    server = await startLaurel({ configuration: STUDY_APP, workers: true });
-    proxy = new CuttingProxy(server.appUrl);
-  });
-  afterAll(async () => {
-    proxy.close();
-    await server.close();
-  });
+  const server = opened(() => startLaurel({ configuration: STUDY_APP, workers: true }));
+  const proxy = opened(() => new CuttingProxy(server.appUrl));
 
   test('reports each change once, also those while the connection was away; reads only at the start', async () => {
     const admin = createLaurel({ url: server.appUrl, adminUrl: server.adminUrl, key: server.adminKey });
@@ -79,11 +72,10 @@ describe('with Laurel', () => {
 });
 
 describe('with a server that misses messages', () => {
-  let site: Server;
   let url: string;
   const streams: { query: URLSearchParams; response: ServerResponse }[] = [];
-  beforeAll(async () => {
-    site = createServer((request, response) => {
+  const site = opened(() =>
+    createServer((request, response) => {
       if (request.method === 'POST') {
         response.end(JSON.stringify({ ticket: 'ticket', expiresIn: 60 }));
         return;
@@ -91,14 +83,15 @@ describe('with a server that misses messages', () => {
       response.writeHead(200, { 'Content-Type': 'text/event-stream' });
       response.flushHeaders();
       streams.push({ query: new URL(request.url!, 'http://laurel.test').searchParams, response });
-    });
+    }),
+  );
+  beforeAll(async () => {
     site.listen(0, '127.0.0.1');
     await once(site, 'listening');
     url = `http://127.0.0.1:${(site.address() as AddressInfo).port}`;
   });
   afterAll(() => {
     site.closeAllConnections();
-    site.close();
   });
 
   const stream = async (index: number) => {

@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
 import { createBatcher, createLaurel, createQueue, verifyWebhook } from '../../clients/typescript/src/index.ts';
+import { opened } from '../stack/opened.ts';
 
 // Mistakes of people who use the TypeScript client for the first time: each has an error that names it, at once.
 
@@ -99,15 +100,16 @@ test('an infinite timeout never ends a call', async () => {
 });
 
 describe('with servers', () => {
-  let redirecting: Server;
   let closedUrl: string;
   let redirectingUrl: string;
   const addressOf = (server: Server): string => `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
-  beforeAll(async () => {
-    redirecting = createServer((request, response) => {
+  const redirecting = opened(() =>
+    createServer((request, response) => {
       if (request.url!.startsWith('/v1')) response.writeHead(301, { Location: `/moved${request.url}` }).end();
       else response.writeHead(405).end(JSON.stringify({ error: 'Only POST', code: 'method_not_allowed' }));
-    }).listen(0, '127.0.0.1');
+    }).listen(0, '127.0.0.1'),
+  );
+  beforeAll(async () => {
     await once(redirecting, 'listening');
     redirectingUrl = addressOf(redirecting);
     const closed = createServer().listen(0, '127.0.0.1');
@@ -117,7 +119,6 @@ describe('with servers', () => {
   });
   afterAll(() => {
     redirecting.closeAllConnections();
-    redirecting.close();
   });
 
   test('an address where nobody listens is named, with the reason', async () => {

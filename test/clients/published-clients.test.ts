@@ -3,12 +3,13 @@ import { join } from 'node:path';
 import { TrophyApiClient } from '@trophyso/node';
 import { TrophyApiClient as Client1021 } from 'trophy-1-0-21';
 import { TrophyApiClient as Client1036 } from 'trophy-1-0-36';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { FixedClock } from '../../src/clock.ts';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { startLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { strictDecoder } from './strict-decoder.ts';
+import { opened } from '../stack/opened.ts';
 
 /**
  * Calls every method of the clients that are published for the contract, from the registry, on a running Laurel. The
@@ -21,14 +22,14 @@ const TABLE = /(?<=<!-- clients -->\n\n)[^]*?(?=\n<!-- \/clients -->)/;
 /** Stands still, so that a run over midnight has one day. */
 const clock = new FixedClock(Date.now());
 
-let laurel: TestLaurel;
 let client: TrophyApiClient;
-beforeAll(async () => {
+const laurel = opened(async () => {
   const streaks = { freezes: { enabled: true, max: 2 } };
-  laurel = await startLaurel({ clock, configuration: { ...STUDY_APP, streaks }, workers: true });
+  return startLaurel({ clock, configuration: { ...STUDY_APP, streaks }, workers: true });
+});
+beforeAll(async () => {
   client = new TrophyApiClient({ apiKey: laurel.adminKey, environment: environment() });
 });
-afterAll(() => laurel.close());
 
 const environment = () => ({ api: `${laurel.appUrl}/v1`, admin: `${laurel.adminUrl}/v1` });
 

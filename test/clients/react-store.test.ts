@@ -1,8 +1,9 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test, vi } from 'vitest';
+import { afterEach, describe, expect, test, vi } from 'vitest';
 import { createStore } from '../../clients/typescript/react/store.ts';
 import { createLaurel, type LaurelError } from '../../clients/typescript/src/index.ts';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { startLaurel } from '../laurel.ts';
 import { CuttingProxy } from '../stack/cutting-proxy.ts';
+import { opened } from '../stack/opened.ts';
 
 // What the React hooks share, without React: its reads and its stream, in situations that a page meets.
 
@@ -137,9 +138,8 @@ test('a page that is online again reads and connects at once; one that is shown 
 });
 
 describe('with Laurel', () => {
-  let server: TestLaurel;
-  beforeAll(async () => {
-    server = await startLaurel({
+  const server = opened(() =>
+    startLaurel({
       configuration: {
         metrics: [{ key: 'flips', name: 'Flips' }],
         pointsSystems: [{ key: 'xp', name: 'XP' }],
@@ -153,9 +153,8 @@ describe('with Laurel', () => {
         })),
       },
       workers: true,
-    });
-  });
-  afterAll(() => server.close());
+    }),
+  );
 
   const clientOf = async (user: string, address = server.appUrl) => {
     const admin = createLaurel({ url: server.appUrl, adminUrl: server.adminUrl, key: server.adminKey });

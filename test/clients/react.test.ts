@@ -168,7 +168,7 @@ describe.skipIf(!hasBrowser)('in a browser', () => {
   test('hooks share one stream, follow it, survive failures, and end it when they are unmounted', async () => {
     await writeFile(join(folder, 'hooks.jsx'), PAGE);
     const url = await serve(await bundled('hooks.jsx'), { name: '' });
-    const { context, page, errors } = await watchedPage(browser, url);
+    const { page, errors } = await watchedPage(browser, url);
     const sockets: WebSocket[] = [];
     page.on('websocket', (socket) => sockets.push(socket));
     const open = () => sockets.filter((socket) => !socket.isClosed()).length;
@@ -242,7 +242,6 @@ describe.skipIf(!hasBrowser)('in a browser', () => {
     await show('hal', []);
     await expect.poll(open).toBe(0);
     expect(errors).toEqual([]);
-    await context.close();
   });
 
   test('a client for each render causes a warning; refresh works in lists of dependencies', async () => {
@@ -275,7 +274,7 @@ describe.skipIf(!hasBrowser)('in a browser', () => {
     `;
     await writeFile(join(folder, 'mistakes.jsx'), source);
     const url = await serve(await bundled('mistakes.jsx'), { name: '' });
-    const { context, page, errors } = await watchedPage(browser, url);
+    const { page, errors } = await watchedPage(browser, url);
     const warnings: string[] = [];
     page.on('console', (message) => {
       if (message.type() === 'warning') warnings.push(message.text());
@@ -298,7 +297,6 @@ describe.skipIf(!hasBrowser)('in a browser', () => {
     await page.locator('#streak', { hasText: /^failed$/ }).waitFor();
     expect(warnings.length).toBe(1);
     expect(errors).toEqual([]);
-    await context.close();
   });
 
   test('the snippets of docs/clients/react.md have correct types, and are a page that follows events', async () => {
@@ -319,7 +317,7 @@ describe.skipIf(!hasBrowser)('in a browser', () => {
     await run(process.execPath, [COMPILER, '-p', folder]).catch(({ stdout }) => expect(stdout).toBe(''));
 
     const url = await serve(await bundled('page.tsx'), { name: 'ada' });
-    const { context, page, errors } = await watchedPage(browser, url);
+    const { page, errors } = await watchedPage(browser, url);
     await page.goto(url);
     await page.getByText('not_found').waitFor();
     await page.getByRole('button', { name: 'Flip 5 cards' }).click();
@@ -330,7 +328,6 @@ describe.skipIf(!hasBrowser)('in a browser', () => {
     await track('ada', 100);
     await page.getByText('Ada: 105', { exact: true }).waitFor();
     expect(errors).toEqual([]);
-    await context.close();
   });
 });
 
@@ -372,7 +369,7 @@ describe.skipIf(!hasBrowser)('examples/react', () => {
   const row = (page: Page, name: string) => page.getByRole('region', { name: 'This week' }).getByRole('row', { name });
 
   test('leaderboard, streak, toasts and shop change with events and purchases', async () => {
-    const { context, page, elsewhere, errors } = await watchedPage(browser, url);
+    const { page, elsewhere, errors } = await watchedPage(browser, url);
     // The test ends the time of toasts, not a clock.
     await page.addInitScript(`
       globalThis.endings = [];
@@ -425,11 +422,10 @@ describe.skipIf(!hasBrowser)('examples/react', () => {
     await page.getByText(`${before} XP to spend`).waitFor();
     expect(elsewhere.every((address) => address.startsWith(laurel.appUrl))).toBe(true);
     expect(errors).toEqual([]);
-    await context.close();
   });
 
   test('fits a phone; a lost connection is shown, and what was bought stays', async () => {
-    const { context, page, errors } = await watchedPage(browser, url, { size: WIDTHS.phone, dark: true });
+    const { page, errors } = await watchedPage(browser, url, { size: WIDTHS.phone, dark: true });
     await signIn(page, 'Fay Longname-Verylongname Of Somewhere');
     await page.getByRole('button', { name: 'Flip 10 cards' }).click();
     await page.getByText('59 XP to spend').waitFor();
@@ -455,6 +451,5 @@ describe.skipIf(!hasBrowser)('examples/react', () => {
     await page.getByRole('button', { name: 'Sign out' }).click();
     await page.getByLabel('Your name').waitFor();
     expect(errors).toEqual([]);
-    await context.close();
   });
 });

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { startLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { strictDecoder } from './strict-decoder.ts';
+import { opened } from '../stack/opened.ts';
 
 /**
  * Clients in languages with strict decoders, over answers with fractions and with values that are newer than the clients.
@@ -9,9 +10,8 @@ import { strictDecoder } from './strict-decoder.ts';
 const LANGUAGES = ['Go', 'Swift', 'Python', 'C#', 'PHP'];
 const TOTAL = 12.75;
 
-let laurel: TestLaurel;
-beforeAll(async () => {
-  laurel = await startLaurel({
+const laurel = opened(() =>
+  startLaurel({
     configuration: {
       ...STUDY_APP,
       achievements: [
@@ -33,10 +33,11 @@ beforeAll(async () => {
       streaks: { metrics: [{ metricKey: 'flips', threshold: 2.5 }] },
     },
     workers: true,
-  });
+  }),
+);
+beforeAll(async () => {
   await asks('POST', '/v1/metrics/flips/event', {}, { user: { id: 'ada' }, value: TOTAL });
 });
-afterAll(() => laurel.close());
 beforeEach(async () => {
   await laurel.admin.patch('/v1/organisation', { boardValues: 'byClient' });
 });

@@ -1,5 +1,4 @@
 import { readFile } from 'node:fs/promises';
-import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { COUNTED, mondayOf, SEGMENT } from '../../src/domain/analytics.ts';
 import { occasionMessageId } from '../../src/engine/messages/message-queue.ts';
@@ -10,6 +9,7 @@ import { STUDY_APP } from '../study-app.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
 import { keep, signedInPage, tooWide, violationsInBothSchemes, WIDTHS } from './browser.ts';
 import { epochDay } from '../../src/domain/periods.ts';
+import { opened } from '../stack/opened.ts';
 
 /** Every view, with a text that shows that it is loaded, and that the view before lacks; `{metric}` stands for an ID. */
 const VIEWS: Record<string, [search: string, text: string]> = {
@@ -46,12 +46,10 @@ const addMessages = (laurel: TestLaurel): Promise<void> =>
   );
 
 describe.skipIf(!hasBrowser)('the analytics screens', () => {
-  let laurel: TestLaurel;
-  let browser: Browser;
   const ids: Record<string, string> = {};
+  const laurel = opened(() => startLaurel({ configuration: STUDY_APP, workers: true }));
+  const browser = opened(() => startBrowser());
   beforeAll(async () => {
-    laurel = await startLaurel({ configuration: STUDY_APP, workers: true });
-    browser = await startBrowser();
     await laurel.admin.patch('/v1/organisation', { controlShare: 0.3 });
     const events = Array.from({ length: 400 }, (_, n) => ({
       key: n % 3 === 0 ? 'minutes' : 'flips',
@@ -64,10 +62,6 @@ describe.skipIf(!hasBrowser)('the analytics screens', () => {
       ids[name] = (await laurel.admin.get(`/v1/${path}`)).body[0].id;
     await addPast(laurel);
     await addMessages(laurel);
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await laurel?.close();
   });
 
   const addressOf = (view: string): string =>
@@ -106,7 +100,7 @@ describe.skipIf(!hasBrowser)('the analytics screens', () => {
   });
 
   test('a resource and its analysis link to each other', async () => {
-    const { context, page, errors, at } = await signedInPage(browser, laurel);
+    const { page, errors, at } = await signedInPage(browser, laurel);
     await at('/metrics');
     await page.getByRole('img', { name: /^Events of Flashcards flipped by day: highest [\d,.]+, latest/ }).waitFor();
     await page.getByRole('link', { name: 'Analytics of Flashcards flipped' }).click();
@@ -124,11 +118,10 @@ describe.skipIf(!hasBrowser)('the analytics screens', () => {
     await page.getByRole('link', { name: 'Places' }).click();
     await page.getByText('Ranked by Flashcards flipped').waitFor();
     expect(errors).toEqual([]);
-    await context.close();
   });
 
   test('a leaderboard lists its past runs, the latest first', async () => {
-    const { context, page, errors, at } = await signedInPage(browser, laurel);
+    const { page, errors, at } = await signedInPage(browser, laurel);
     await at('/leaderboards/weekly');
     const runs = page.getByLabel('Run', { exact: true });
     await runs.waitFor();
@@ -143,7 +136,6 @@ describe.skipIf(!hasBrowser)('the analytics screens', () => {
     expect(answered.status()).toBe(200);
     await page.getByText('No participants yet').waitFor();
     expect(errors).toEqual([]);
-    await context.close();
   });
 
   test.each([
@@ -156,7 +148,7 @@ describe.skipIf(!hasBrowser)('the analytics screens', () => {
       const read = async (path: string, from: number, to: number) =>
         (await laurel.admin.get(`/v1/analytics/${path}?from=${day(from)}&to=${day(to)}`)).body;
       const figure = (value: number): string => value.toLocaleString('en-US');
-      const { context, page, quiet, at, errors } = await signedInPage(browser, laurel, {
+      const { page, quiet, at, errors } = await signedInPage(browser, laurel, {
         size: WIDTHS[width],
         dark,
       });
@@ -202,13 +194,12 @@ describe.skipIf(!hasBrowser)('the analytics screens', () => {
       await expect.poll(() => new URL(page.url()).searchParams.get('from')).toMatch(day(7));
       await laurel.admin.patch('/v1/metrics', [{ id: chosen[0].id, onOverview: null }]);
       expect(errors).toEqual([]);
-      await context.close();
     },
   );
 
   test('a metric is opened, its period changed, and its days saved as CSV', async () => {
     const watched = await signedInPage(browser, laurel);
-    const { context, page, quiet } = watched;
+    const { page, quiet } = watched;
     await watched.at(addressOf('metrics'));
     await loaded(watched, 'metrics');
     await page.getByRole('button', { name: 'Flashcards flipped' }).click();
@@ -238,7 +229,6 @@ describe.skipIf(!hasBrowser)('the analytics screens', () => {
     await page.goBack();
     await page.goBack();
     await page.getByText('Events before').waitFor();
-    await context.close();
   });
 });
 

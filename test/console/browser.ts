@@ -2,6 +2,7 @@ import { mkdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import type { Browser, BrowserContext, Page, Request, Route } from 'playwright-core';
+import { onTestFinished, TestRunner } from 'vitest';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
 import type { TestLaurel } from '../laurel.ts';
 import { atFullSpeed } from '../stack/slow-browser.ts';
@@ -39,7 +40,7 @@ export interface Watched {
   quiet: () => Promise<void>;
 }
 
-/** Opens an empty page and records its errors. */
+/** Opens an empty page and records its errors. A page that a test opens is closed with it, also if it fails. */
 export async function watchedPage(
   browser: Browser,
   origin: string,
@@ -53,6 +54,7 @@ export async function watchedPage(
     reducedMotion: 'reduce',
   });
   context.setDefaultTimeout(PATIENCE_MS);
+  if (TestRunner.getCurrentTest() !== undefined) onTestFinished(() => context.close());
   const page = await context.newPage();
   const elsewhere: string[] = [];
   const errors: string[] = [];

@@ -1,26 +1,15 @@
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { OwnCluster } from '../stack/own-cluster.ts';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { startLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
 import { keep, signedInPage, tooWide, violations, violationsInBothSchemes, WIDTHS } from './browser.ts';
+import { opened } from '../stack/opened.ts';
 
 describe.skipIf(!hasBrowser)('the system screen, with a cluster', () => {
-  let cluster: OwnCluster;
-  let laurel: TestLaurel;
-  let browser: Browser;
-
-  beforeAll(async () => {
-    cluster = await OwnCluster.start();
-    laurel = await startLaurel({ redisUrl: cluster.url, configuration: STUDY_APP, workers: true });
-    browser = await startBrowser();
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await laurel?.close();
-    await cluster?.close();
-  });
+  const cluster = opened(() => OwnCluster.start());
+  const laurel = opened(() => startLaurel({ redisUrl: cluster.url, configuration: STUDY_APP, workers: true }));
+  const browser = opened(() => startBrowser());
 
   const system = async () => (await laurel.admin.get('/v1/system')).body;
 
@@ -34,7 +23,7 @@ describe.skipIf(!hasBrowser)('the system screen, with a cluster', () => {
   };
 
   test('spreads the tenant over more shards, and back', async () => {
-    const { page, context, panel, errors } = await open({ size: WIDTHS.phone });
+    const { page, panel, errors } = await open({ size: WIDTHS.phone });
     for (const [before, after] of [
       ['1 shard', '4'],
       ['4 shards', '1'],
@@ -49,7 +38,6 @@ describe.skipIf(!hasBrowser)('the system screen, with a cluster', () => {
     await keep(page, 'phone-system-spread');
     expect(await violations(page)).toEqual([]);
     expect(errors.filter((error) => !error.includes('503'))).toEqual([]);
-    await context.close();
   });
 
   test('shows the number of shards and tenants of each master, and which master does not answer', async () => {

@@ -1,22 +1,17 @@
-import type { Browser, Route } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Route } from 'playwright-core';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { makeSignInToken } from '../../src/postgres/access/sessions.ts';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { startLaurel } from '../laurel.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
 import { keep, violations, watchedPage, type Watched } from './browser.ts';
+import { opened } from '../stack/opened.ts';
 
 describe.skipIf(!hasBrowser)('starting at the link of a first start', () => {
-  let laurel: TestLaurel;
-  let browser: Browser;
   let watched: Watched;
+  const laurel = opened(() => startLaurel({ workers: true }));
+  const browser = opened(() => startBrowser());
   beforeAll(async () => {
-    laurel = await startLaurel({ workers: true });
-    browser = await startBrowser();
     watched = await watchedPage(browser, laurel.adminUrl);
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await laurel?.close();
   });
 
   test('reaches the first unlocked achievement within the console', async () => {

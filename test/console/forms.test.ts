@@ -1,25 +1,20 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import type { Browser, Locator } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import type { Locator } from 'playwright-core';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { FORMS } from '../../src/domain/fields/form.ts';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { startLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
 import { keep, LONG_MS, says, signedInPage, tooWide, violations, WIDTHS } from './browser.ts';
+import { opened } from '../stack/opened.ts';
 
 describe.skipIf(!hasBrowser)('the forms of the console', { timeout: LONG_MS }, () => {
-  let laurel: TestLaurel;
-  let browser: Browser;
   let points: string;
+  const laurel = opened(() => startLaurel({ configuration: STUDY_APP, workers: true }));
+  const browser = opened(() => startBrowser());
   beforeAll(async () => {
-    laurel = await startLaurel({ configuration: STUDY_APP, workers: true });
-    browser = await startBrowser();
     points = (await laurel.admin.get('/v1/points')).body.find(({ key }: { key: string }) => key === 'xp').id;
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await laurel?.close();
   });
 
   const signedIn = async (how: Parameters<typeof signedInPage>[2] = {}) => {
@@ -40,7 +35,7 @@ describe.skipIf(!hasBrowser)('the forms of the console', { timeout: LONG_MS }, (
   const newest = async (path: string) => (await laurel.admin.get(`${path}?limit=100`)).body.at(-1);
 
   test('have every field of the API, and store every input', async () => {
-    const { page, context, errors, form, save } = await signedIn();
+    const { page, errors, form, save } = await signedIn();
 
     const trigger = await form(`/points/${points}`, 'trigger');
     await trigger.getByLabel('Points', { exact: true }).fill('-3');
@@ -143,11 +138,10 @@ describe.skipIf(!hasBrowser)('the forms of the console', { timeout: LONG_MS }, (
     expect([new Date(made.expiresAt).getFullYear(), made.rateLimit, made.scope]).toEqual([2999, 7, 'all']);
 
     expect(errors).toEqual([]);
-    await context.close();
   });
 
   test('clearing a text clears the field, also if the API does not accept null for it', async () => {
-    const { page, context, save } = await signedIn();
+    const { page, save } = await signedIn();
     const { body } = await laurel.admin.post('/v1/leaderboards', [
       { key: 'wordy', name: 'Wordy', rankBy: 'streak', description: 'Too much.', end: '2999-12-31' },
     ]);
@@ -159,14 +153,13 @@ describe.skipIf(!hasBrowser)('the forms of the console', { timeout: LONG_MS }, (
     await save(editor, 'Save');
     const after = (await laurel.admin.get(`/v1/leaderboards/${body.created[0].id}`)).body;
     expect([after.description ?? '', after.end]).toEqual(['', undefined]);
-    await context.close();
   });
 
   test.each([
     ['desk', false, 'leaderboard', '/leaderboards'],
     ['phone', true, 'webhook', '/webhooks'],
   ] as const)('a form is complete: %s, dark: %s, of a %s', async (width, dark, kind, path) => {
-    const { page, context, form } = await signedIn({ size: WIDTHS[width], dark });
+    const { page, form } = await signedIn({ size: WIDTHS[width], dark });
     const editor = await form(path, kind);
     const always = FORMS[kind].filter(({ when }) => when === undefined);
     for (const { name } of always)
@@ -174,11 +167,10 @@ describe.skipIf(!hasBrowser)('the forms of the console', { timeout: LONG_MS }, (
     expect(await tooWide(page)).toEqual([]);
     expect(await violations(page)).toEqual([]);
     await keep(page, `${width}${dark ? '-dark' : ''}-form-${kind}`);
-    await context.close();
   });
 
   test('a key follows the name until it is written, and input is not lost without a question', async () => {
-    const { page, context, errors, form } = await signedIn();
+    const { page, errors, form } = await signedIn();
     const editor = await form('/metrics', 'metric');
     const [name, key] = [editor.getByLabel('Name', { exact: true }), editor.getByLabel('Key', { exact: true })];
     await name.fill('Übungen, gelöst!');
@@ -208,7 +200,6 @@ describe.skipIf(!hasBrowser)('the forms of the console', { timeout: LONG_MS }, (
     await question.getByRole('button', { name: 'Discard' }).click();
     await page.getByRole('heading', { name: 'Metrics', level: 1 }).waitFor();
     expect(errors).toEqual([]);
-    await context.close();
   });
 
   test('a form is copied as a curl command, which does what the form would do', async () => {
@@ -226,11 +217,10 @@ describe.skipIf(!hasBrowser)('the forms of the console', { timeout: LONG_MS }, (
       env: { ...process.env, LAUREL_KEY: laurel.adminKey },
     });
     expect(JSON.parse(stdout)).toMatchObject({ created: [{ key: 'ada-s-pages', name: "Ada's pages" }], issues: [] });
-    await context.close();
   });
 
   test('the settings of the organisation are changed, in both of its forms', async () => {
-    const { page, context, errors } = await signedIn();
+    const { page, errors } = await signedIn();
     await page.goto(`${laurel.adminUrl}/console/organisation`);
     const general = page.locator('section').filter({ has: page.getByRole('heading', { name: 'General' }) });
     const branding = page
@@ -262,11 +252,10 @@ describe.skipIf(!hasBrowser)('the forms of the console', { timeout: LONG_MS }, (
       boardValues: 'exact',
     });
     expect(errors).toEqual([]);
-    await context.close();
   });
 
   test('runs of a leaderboard are in weeks, and a changed number of them keeps its unit', async () => {
-    const { page, context, errors, form, save } = await signedIn();
+    const { page, errors, form, save } = await signedIn();
     const editor = await form('/leaderboards', 'leaderboard');
     await editor.getByLabel('Name', { exact: true }).fill('Fortnight');
     await editor.getByLabel('Metric', { exact: true }).selectOption({ label: 'Flashcards flipped' });
@@ -297,11 +286,10 @@ describe.skipIf(!hasBrowser)('the forms of the console', { timeout: LONG_MS }, (
     await row.getByRole('button', { name: 'Delete Fortnight' }).click();
     await page.getByRole('alertdialog').getByText('rankings and past runs can no longer be read').waitFor();
     expect(errors).toEqual([]);
-    await context.close();
   });
 
   test('an error at a field has the words of the form, and the list of requests has its reason', async () => {
-    const { page, context, errors, form, at } = await signedIn();
+    const { page, errors, form, at } = await signedIn();
     const editor = await form('/achievements', 'achievement');
     await editor.getByLabel('Name', { exact: true }).fill('Impossible');
     await editor.getByRole('button', { name: 'Create' }).click();
@@ -317,11 +305,10 @@ describe.skipIf(!hasBrowser)('the forms of the console', { timeout: LONG_MS }, (
     await page.getByLabel('Path, reason or key').fill('greater than');
     await page.getByRole('row').filter({ hasText: 'POST /v1/achievements' }).getByText('metricValue must be').waitFor();
     expect(errors).toEqual([]);
-    await context.close();
   });
 
   test('keys say what they allow', async () => {
-    const { context, form } = await signedIn();
+    const { form } = await signedIn();
     const admin = await form('/keys', 'admin key');
     await expect
       .poll(() => admin.getByLabel('Access').locator('option').allInnerTexts())
@@ -330,7 +317,6 @@ describe.skipIf(!hasBrowser)('the forms of the console', { timeout: LONG_MS }, (
     await expect
       .poll(() => application.getByLabel('Scope').locator('option').allInnerTexts())
       .toContain('events: send events, see nothing');
-    await context.close();
   });
 
   test('an earlier version of the configuration is compared and restored', async () => {
@@ -339,7 +325,7 @@ describe.skipIf(!hasBrowser)('the forms of the console', { timeout: LONG_MS }, (
     const metrics = [...before.metrics, { key: 'regretted', name: 'Regretted' }];
     await laurel.admin.put('/v1/configuration', { metrics, streaks: { ...before.streaks, frequency: 'monthly' } });
 
-    const { page, context, errors } = await signedIn({ size: WIDTHS.desk });
+    const { page, errors } = await signedIn({ size: WIDTHS.desk });
     await page.goto(`${laurel.adminUrl}/console/configuration`);
     const versions = page.locator('section').filter({ has: page.getByRole('heading', { name: 'Versions' }) });
     await versions.getByText('create metric regretted, update streak settings').waitFor();
@@ -369,6 +355,5 @@ describe.skipIf(!hasBrowser)('the forms of the console', { timeout: LONG_MS }, (
     expect((await laurel.admin.get('/v1/configuration')).body).toEqual(before);
     await versions.getByText(`Version ${version + 3}`).waitFor();
     expect(errors).toEqual([]);
-    await context.close();
   });
 });

@@ -1,9 +1,10 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import type { Configuration } from '../../src/domain/configuration.ts';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { startLaurel } from '../laurel.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
 import { keep, says, signedInPage, tooWide, violations, WIDTHS } from './browser.ts';
+import { opened } from '../stack/opened.ts';
 
 /** A game with guilds, coins to spend, a daily quest, and a race whose lowest time leads. */
 const GAME: Configuration = {
@@ -73,10 +74,9 @@ const GAME: Configuration = {
 };
 
 describe.skipIf(!hasBrowser)('the console of a game', () => {
-  let laurel: TestLaurel;
   let browser: Browser;
+  const laurel = opened(() => startLaurel({ workers: true }));
   beforeAll(async () => {
-    laurel = await startLaurel({ workers: true });
     const { status, body } = await laurel.admin.put('/v1/configuration', GAME);
     if (status !== 200) throw new Error(JSON.stringify(body));
     for (const [id, guild, wins, lap] of [
@@ -92,7 +92,6 @@ describe.skipIf(!hasBrowser)('the console of a game', () => {
   });
   afterAll(async () => {
     await browser?.close();
-    await laurel?.close();
   });
 
   const paid = async (how: string, amount: number, more: object): Promise<void> => {
@@ -103,7 +102,7 @@ describe.skipIf(!hasBrowser)('the console of a game', () => {
   const balance = async (): Promise<number> => (await laurel.app.get('/v1/users/ann/points/coins')).body.balance;
 
   test.each(['desk', 'phone'] as const)('shows the places of users and of teams: %s', async (width) => {
-    const { page, context, errors, at } = await signedInPage(browser, laurel, { size: WIDTHS[width] });
+    const { page, errors, at } = await signedInPage(browser, laurel, { size: WIDTHS[width] });
     await at('/leaderboards/wins');
     await page.locator('#main').getByText('ann').first().waitFor();
     await page.getByLabel('Ranking of').selectOption('teams');
@@ -128,7 +127,6 @@ describe.skipIf(!hasBrowser)('the console of a game', () => {
     await expect.poll(() => page.getByLabel('Group').locator('option:checked').innerText()).toBe('Owls (2 users)');
     expect(await tooWide(page)).toEqual([]);
     expect(errors).toEqual([]);
-    await context.close();
   });
 
   test('refunds a spending and releases a hold', async () => {
@@ -136,7 +134,7 @@ describe.skipIf(!hasBrowser)('the console of a game', () => {
     await paid('hold', 5, { expiresIn: 3_600 });
     expect(await balance()).toBe(15);
     await expect.poll(async () => (await laurel.admin.get('/v1/users/ann/spendings')).body.spendings.length).toBe(2);
-    const { page, context, errors, at } = await signedInPage(browser, laurel);
+    const { page, errors, at } = await signedInPage(browser, laurel);
     await at('/users/ann');
     const confirm = (action: string) =>
       page.getByRole('alertdialog').getByRole('button', { name: action, exact: true }).click();
@@ -153,6 +151,5 @@ describe.skipIf(!hasBrowser)('the console of a game', () => {
     expect(await balance()).toBe(50);
     await page.getByText('50 left to spend').waitFor();
     expect(errors).toEqual([]);
-    await context.close();
   });
 });

@@ -1,26 +1,20 @@
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { startLaurel } from '../laurel.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { keep, signedInPage, tooWide, violations, WIDTHS } from './browser.ts';
+import { opened } from '../stack/opened.ts';
 
 // Without workers, a job keeps its state.
 describe.skipIf(!hasBrowser)('jobs in the console', () => {
-  let laurel: TestLaurel;
-  let browser: Browser;
+  const laurel = opened(() => startLaurel({ configuration: STUDY_APP }));
+  const browser = opened(() => startBrowser());
   beforeAll(async () => {
-    laurel = await startLaurel({ configuration: STUDY_APP });
-    browser = await startBrowser();
     await laurel.pool.query(`UPDATE jobs SET status = 'done', finished = now()`);
     await laurel.pool.query(
       `UPDATE jobs SET status = 'running', done = 3, total = 8, attempts = 2, error = 'broken on purpose', finished = NULL
         WHERE no = (SELECT min(no) FROM jobs)`,
     );
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await laurel?.close();
   });
 
   test.each([
@@ -30,7 +24,7 @@ describe.skipIf(!hasBrowser)('jobs in the console', () => {
     'shows progress and the last error; only sessions that may change something have buttons: %s',
     async (width, access) => {
       const { key } = (await laurel.admin.post('/v1/admin-api-keys', [{ name: access, access }])).body.created[0];
-      const { page, context, errors } = await signedInPage(browser, laurel, { size: WIDTHS[width], key });
+      const { page, errors } = await signedInPage(browser, laurel, { size: WIDTHS[width], key });
       await page.goto(`${laurel.adminUrl}/console/jobs`);
       const main = page.getByRole('region', { name: 'Jobs' });
       if (access === 'read') {
@@ -51,7 +45,6 @@ describe.skipIf(!hasBrowser)('jobs in the console', () => {
       expect(await violations(page)).toEqual([]);
       expect(await tooWide(page)).toEqual([]);
       expect(errors).toEqual([]);
-      await context.close();
     },
   );
 });

@@ -1,14 +1,14 @@
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { startLaurel } from '../laurel.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
 import { keep, signedInPage, tooWide, violations, WIDTHS } from './browser.ts';
+import { opened } from '../stack/opened.ts';
 
 describe.skipIf(!hasBrowser)('the leagues of the console', () => {
-  let laurel: TestLaurel;
   let browser: Browser;
+  const laurel = opened(() => startLaurel({ testClock: true, workers: true }));
   beforeAll(async () => {
-    laurel = await startLaurel({ testClock: true, workers: true });
     // A Wednesday: the run before is final.
     await laurel.admin.put('/v1/clock', { now: '2030-03-06T18:00:00.000Z' });
     const { status, body } = await laurel.admin.put('/v1/configuration', {
@@ -41,13 +41,12 @@ describe.skipIf(!hasBrowser)('the leagues of the console', () => {
   });
   afterAll(async () => {
     await browser?.close();
-    await laurel?.close();
   });
 
   test('show the tiers of a run, and the cohort of a user by who moves', async () => {
     const cohorts = async () => (await laurel.pool.query('SELECT count(*) AS n FROM league_members')).rows[0].n;
     await expect.poll(cohorts).toBe(12);
-    const { page, context, errors, at } = await signedInPage(browser, laurel);
+    const { page, errors, at } = await signedInPage(browser, laurel);
     await at('/leaderboards/week');
     await page.getByLabel('Ranking of').selectOption('leagues');
     const bronze = page.getByRole('region', { name: 'Tiers' }).getByRole('row').filter({ hasText: 'Bronze' });
@@ -79,11 +78,10 @@ describe.skipIf(!hasBrowser)('the leagues of the console', () => {
     await page.getByLabel('Cohort of').first().fill('nobody');
     await page.getByRole('alert').getByText("'nobody'").waitFor();
     expect(errors).toEqual([]);
-    await context.close();
   });
 
   test('are set up in words, without JSON', async () => {
-    const { page, context, errors, at } = await signedInPage(browser, laurel);
+    const { page, errors, at } = await signedInPage(browser, laurel);
     const stored = async () =>
       (await laurel.admin.get('/v1/leaderboards')).body.find(({ key }: { key: string }) => key === 'cup');
     await at('/leaderboards#new-leaderboard');
@@ -129,6 +127,5 @@ describe.skipIf(!hasBrowser)('the leagues of the console', () => {
     await form.waitFor({ state: 'detached' });
     expect((await stored()).leagues ?? null).toBeNull();
     expect(errors).toEqual([]);
-    await context.close();
   });
 });

@@ -6,6 +6,7 @@ import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
 import { keep, signedInPage, violations, type Watched } from './browser.ts';
 import { onlyPart } from '../stack/only-part.ts';
+import { opened } from '../stack/opened.ts';
 
 /** `npm run test:long` lists a million. */
 const USERS = Number(process.env['USERS'] ?? 40_000);
@@ -36,14 +37,13 @@ async function makeUsers({ app, pool, redis }: TestLaurel): Promise<void> {
 const idOf = (no: number): string => `user-${String(no).padStart(7, '0')}`;
 
 describe.skipIf(!hasBrowser)(`a console with ${USERS.toLocaleString('en')} users`, () => {
-  let laurel: TestLaurel;
   let browser: Browser;
   let watched: Watched;
   let page: Page;
   /** The cursors of the requested pages of users. No page may be skipped. */
   const asked: (string | null)[] = [];
+  const laurel = opened(() => startLaurel({ workers: true }));
   beforeAll(async () => {
-    laurel = await startLaurel({ workers: true });
     await makeUsers(laurel);
     browser = await startBrowser();
     watched = await signedInPage(browser, laurel);
@@ -65,7 +65,6 @@ describe.skipIf(!hasBrowser)(`a console with ${USERS.toLocaleString('en')} users
   });
   afterAll(async () => {
     await browser?.close();
-    await laurel?.close();
   });
 
   const frame = () => page.getByRole('region', { name: 'Users' });

@@ -2,32 +2,35 @@ import { randomBytes } from 'node:crypto';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { answer, smtpServer } from '../engine/messages/smtp-server.ts';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { startLaurel } from '../laurel.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
 import { keep, LONG_MS, says, signedInPage, tooWide, violations, WIDTHS } from './browser.ts';
+import { opened } from '../stack/opened.ts';
 
 /** Between 17:00 and 21:00, e-mails about achievements are due at once. */
 const EVENING = '2030-03-01T18:00:00.000Z';
 const SIZES = { desk: WIDTHS.desk, phone: { width: 390, height: 844 } } as const;
 
 describe.skipIf(!hasBrowser)('the messages of the console', { timeout: LONG_MS }, () => {
-  let laurel: TestLaurel;
-  let smtp: Awaited<ReturnType<typeof smtpServer>>;
   let browser: Browser;
-  beforeAll(async () => {
-    smtp = await smtpServer({
+  const smtp = opened(() =>
+    smtpServer({
       onRcptTo({ address }, _session, done) {
         done(address.startsWith('gone') ? answer(550) : address.startsWith('full') ? answer(452) : null);
       },
-    });
-    laurel = await startLaurel({
+    }),
+  );
+  const laurel = opened(() =>
+    startLaurel({
       testClock: true,
       workers: true,
       webhookAllowPrivate: true,
       publicUrl: 'https://laurel.example',
       secretsKey: randomBytes(32),
       worker: { emails: { everyMs: 50 } },
-    });
+    }),
+  );
+  beforeAll(async () => {
     await laurel.admin.put('/v1/clock', { now: EVENING });
     const { status, body } = await laurel.admin.put('/v1/configuration', {
       attributes: [{ key: 'language', name: 'Language', type: 'user' }],
@@ -44,8 +47,6 @@ describe.skipIf(!hasBrowser)('the messages of the console', { timeout: LONG_MS }
   });
   afterAll(async () => {
     await browser?.close();
-    await laurel?.close();
-    await smtp?.close();
   });
 
   const settings = async () => (await laurel.admin.get('/v1/configuration')).body.messages;
@@ -63,7 +64,7 @@ describe.skipIf(!hasBrowser)('the messages of the console', { timeout: LONG_MS }
   }
 
   test('lead from nothing to an e-mail: channel, test, templates, log, suppressed address', async () => {
-    const { page, context, errors, elsewhere, at } = await signedInPage(browser, laurel);
+    const { page, errors, elsewhere, at } = await signedInPage(browser, laurel);
     const main = page.locator('#main');
     await at('/messages');
     await main.getByText('No e-mails are sent.').waitFor();
@@ -174,11 +175,10 @@ describe.skipIf(!hasBrowser)('the messages of the console', { timeout: LONG_MS }
     await ofUser.getByText('No e-mails at all').waitFor();
     expect((await laurel.app.get('/v1/users/full')).body.subscribeToEmails).toBe(false);
     expect({ errors, elsewhere }).toEqual({ errors: [], elsewhere: [] });
-    await context.close();
   });
 
   test('edit a template: variables, problems at their field, a preview without scripts, languages, rules', async () => {
-    const { page, context, errors, elsewhere, at } = await signedInPage(browser, laurel);
+    const { page, errors, elsewhere, at } = await signedInPage(browser, laurel);
     await at('/messages/streak_reminder/all');
     const frame = page.frameLocator('iframe[title="The e-mail"]');
     await page.getByLabel('As this user gets it').fill('idle');
@@ -286,11 +286,10 @@ describe.skipIf(!hasBrowser)('the messages of the console', { timeout: LONG_MS }
     await panel.getByText('All users').waitFor();
     expect((await settings()).templates).toHaveLength(4);
     expect({ errors, elsewhere }).toEqual({ errors: [], elsewhere: [] });
-    await context.close();
   });
 
   test('write, change and remove a page to unsubscribe', async () => {
-    const { page, context, errors, at } = await signedInPage(browser, laurel);
+    const { page, errors, at } = await signedInPage(browser, laurel);
     await at('/messages');
     const editor = page.getByRole('dialog', { name: /page to unsubscribe|Recap/ });
     const open = (name: string): Promise<void> => page.getByRole('button', { name }).click();
@@ -331,12 +330,11 @@ describe.skipIf(!hasBrowser)('the messages of the console', { timeout: LONG_MS }
     await page.getByRole('alertdialog').getByRole('button', { name: 'Remove' }).click();
     await expect.poll(async () => (await settings()).unsubscribePages).toEqual([]);
     expect(errors).toEqual([]);
-    await context.close();
   });
 
   test('show a read-only administrator everything, and no control that changes something', async () => {
     const { body } = await laurel.admin.post('/v1/admin-api-keys', [{ name: 'Looks', access: 'read' }]);
-    const { page, context, at } = await signedInPage(browser, laurel, { key: body.created[0].key });
+    const { page, at } = await signedInPage(browser, laurel, { key: body.created[0].key });
     const main = page.locator('#main');
     for (const [path, text] of [
       ['/messages', 'Rules of sending'],
@@ -356,6 +354,5 @@ describe.skipIf(!hasBrowser)('the messages of the console', { timeout: LONG_MS }
         await expect.poll(() => control.count(), { message: path }).toBe(0);
     }
     await page.frameLocator('iframe[title="The e-mail"]').getByText('You were active').waitFor();
-    await context.close();
   });
 });

@@ -4,11 +4,12 @@ import type { AddressInfo } from 'node:net';
 import type { Browser } from 'playwright-core';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { outboxKey } from '../../src/redis/keys.ts';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { startLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
 import { keep, signedInPage, violations, violationsInBothSchemes, WIDTHS } from './browser.ts';
 import { onlyPart } from '../stack/only-part.ts';
+import { opened } from '../stack/opened.ts';
 
 const BADGES = 'https://badges.example.org';
 const PICTURE =
@@ -18,15 +19,14 @@ const PICTURE =
 const widthOf = (image: unknown): number => (image as { naturalWidth: number }).naturalWidth;
 
 describe.skipIf(!hasBrowser)("an operator's screens", () => {
-  let laurel: TestLaurel;
   let browser: Browser;
   /** Answers every message with 410, so that the sender stops. */
   let gone: Server;
   let status = 410;
 
-  beforeAll(async () => {
+  const laurel = opened(async () => {
     const [first, second, third, ...others] = STUDY_APP.achievements!;
-    laurel = await startLaurel({
+    return startLaurel({
       workers: true,
       webhookAllowPrivate: true,
       configuration: {
@@ -39,6 +39,8 @@ describe.skipIf(!hasBrowser)("an operator's screens", () => {
         ],
       },
     });
+  });
+  beforeAll(async () => {
     browser = await startBrowser();
     gone = createServer((_, response) => response.writeHead(status).end());
     gone.listen(0, '127.0.0.1');
@@ -48,7 +50,6 @@ describe.skipIf(!hasBrowser)("an operator's screens", () => {
   afterAll(async () => {
     await browser?.close();
     gone?.close();
-    await laurel?.close();
   });
 
   const signedIn = (how?: Parameters<typeof signedInPage>[2]) => signedInPage(browser, laurel, how);
@@ -57,7 +58,7 @@ describe.skipIf(!hasBrowser)("an operator's screens", () => {
     laurel.app.post('/v1/metrics/flips/event', { user: { id, name: id.toUpperCase() }, value });
 
   test('the overview shows the next step until the first event, and then a live event', async () => {
-    const { page, context, errors } = await signedIn();
+    const { page, errors } = await signedIn();
     await page.goto(`${laurel.adminUrl}/console`);
     await page.getByText('No events yet').waitFor();
     const line = (await page.locator('pre').first().textContent())!;
@@ -80,11 +81,10 @@ describe.skipIf(!hasBrowser)("an operator's screens", () => {
     await page.getByText('Ten flips').first().waitFor();
     await expect.poll(() => page.getByText('No events yet').count()).toBe(0);
     expect(errors).toEqual([]);
-    await context.close();
   });
 
   test('shows an event as it arrives, without polling; the system screen counts it in the events per second', async () => {
-    const { page, context } = await signedIn();
+    const { page } = await signedIn();
     await page.goto(`${laurel.adminUrl}/console`);
     await expect
       .poll(async () => {
@@ -103,7 +103,6 @@ describe.skipIf(!hasBrowser)("an operator's screens", () => {
         return page.locator('dl > div', { hasText: 'Events per second' }).textContent();
       })
       .toMatch(/second.*[1-9]/);
-    await context.close();
   });
 
   test.each([
@@ -132,7 +131,6 @@ describe.skipIf(!hasBrowser)("an operator's screens", () => {
     // Plain http is not even requested.
     expect(new Set(elsewhere)).toEqual(new Set([`${BADGES}/ten.svg`, `${BADGES}/missing.svg`]));
     expect(errors).toEqual([]);
-    await context.close();
   });
 
   test("sets an achievement's badge in the editor, by keyboard", async () => {
@@ -151,11 +149,10 @@ describe.skipIf(!hasBrowser)("an operator's screens", () => {
     await dialog.waitFor({ state: 'hidden' });
     const achievements = (await laurel.admin.get('/v1/achievements')).body as { name: string; badge: unknown }[];
     expect(achievements.find(({ name }) => name === 'Ten and a day')?.badge).toEqual({ url: `${BADGES}/both.svg` });
-    await context.close();
   });
 
   test('the overview leads to a dead letter, which cannot be stored again; once it is dropped, nothing needs attention', async () => {
-    const { page, context, errors } = await signedIn();
+    const { page, errors } = await signedIn();
     await laurel.redis.xadd(outboxKey(onlyPart(0).shard), '*', 't', '0', 'r', 'no record');
     await expect.poll(async () => (await laurel.admin.get('/v1/attention')).body).toMatchObject([{ count: 1 }]);
     await page.goto(`${laurel.adminUrl}/console`);
@@ -184,11 +181,10 @@ describe.skipIf(!hasBrowser)("an operator's screens", () => {
     await page.getByText('Latest changes').waitFor();
     await expect.poll(() => page.getByText('Needs attention').count()).toBe(0);
     expect(errors).toEqual([]);
-    await context.close();
   });
 
   test('the system screen has the versions and memory of Redis and Postgres, and the shards', async () => {
-    const { page, context } = await signedIn();
+    const { page } = await signedIn();
     const { body } = await laurel.admin.get('/v1/system');
     expect(body.redis.memoryBytes).toBeGreaterThan(100_000);
     expect(body.postgres.databaseBytes).toBeGreaterThan(1_000_000);
@@ -197,11 +193,10 @@ describe.skipIf(!hasBrowser)("an operator's screens", () => {
     const main = page.locator('#main');
     await main.getByText(body.postgres.version).first().waitFor();
     await main.getByText(body.redis.version).first().waitFor();
-    await context.close();
   });
 
   test('shows why and since when Laurel has disabled a webhook, and enables it again', async () => {
-    const { page, context } = await signedIn();
+    const { page } = await signedIn();
     const { port } = gone.address() as AddressInfo;
     const made = await laurel.admin.post('/v1/webhooks', [
       { name: 'Gone', url: `http://127.0.0.1:${port}/`, events: ['achievement.completed'], enabled: true },
@@ -227,6 +222,5 @@ describe.skipIf(!hasBrowser)("an operator's screens", () => {
     await page.getByRole('button', { name: 'Enable', exact: true }).click();
     await expect.poll(async () => (await laurel.admin.get(`/v1/webhooks/${id}`)).body.enabled).toBe(true);
     await laurel.admin.delete(`/v1/webhooks?ids=${id}`);
-    await context.close();
   });
 });

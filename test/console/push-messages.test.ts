@@ -72,7 +72,7 @@ describe.skipIf(!hasBrowser)('push notifications and providers in the console', 
   const channels = async () => (await laurel.admin.get('/v1/messages/push-channels')).body.channels;
 
   test('lead from nothing to a push notification on a device: channels, test, templates, preview', async () => {
-    const { page, context, errors, elsewhere, at } = await signedInPage(browser, laurel);
+    const { page, errors, elsewhere, at } = await signedInPage(browser, laurel);
     const main = page.locator('#main');
     await at('/messages/push');
     await main.getByText('No push notifications are sent.').waitFor();
@@ -181,11 +181,10 @@ describe.skipIf(!hasBrowser)('push notifications and providers in the console', 
     await page.getByRole('alertdialog').getByRole('button', { name: 'Delete' }).click();
     await page.getByRole('button', { name: 'Set up: APNs' }).waitFor();
     expect({ errors, elsewhere }).toEqual({ errors: [], elsewhere: [] });
-    await context.close();
   });
 
   test('a provider over HTTP is entered and tested, and its reports get an address', async () => {
-    const { page, context, errors, elsewhere, at } = await signedInPage(browser, laurel);
+    const { page, errors, elsewhere, at } = await signedInPage(browser, laurel);
     await at('/messages/channel');
     await page.getByRole('button', { name: 'Provider over HTTP' }).click();
     await page.getByLabel('URL').fill('https://api.example.com/v1/send');
@@ -268,7 +267,6 @@ describe.skipIf(!hasBrowser)('push notifications and providers in the console', 
       senderAddress: 'hello@example.com',
     });
     expect({ errors, elsewhere }).toEqual({ errors: [], elsewhere: [] });
-    await context.close();
   });
 
   test('a channel that fails needs attention, and says what to do', async () => {
@@ -276,7 +274,7 @@ describe.skipIf(!hasBrowser)('push notifications and providers in the console', 
       `UPDATE push_channels SET failures = 7, failing_since = now() - interval '1 hour',
               failing_reason = 'Expo answered 401 UNAUTHORIZED' WHERE provider = 'expo'`,
     );
-    const { page, context, at } = await signedInPage(browser, laurel);
+    const { page, at } = await signedInPage(browser, laurel);
     await at('/');
     const card = page.locator('section').filter({ has: page.getByRole('heading', { name: 'Needs attention' }) });
     await card.getByText('Messages by expo fail').waitFor();
@@ -289,12 +287,11 @@ describe.skipIf(!hasBrowser)('push notifications and providers in the console', 
     await page.getByRole('link', { name: 'Open the push channels' }).click();
     await page.getByRole('button', { name: 'Edit: Expo' }).waitFor();
     await expect.poll(() => new URL(page.url()).pathname).toBe('/console/messages/push-channels');
-    await context.close();
   });
 
   test('show a read-only administrator everything, and no control that changes something', async () => {
     const { body } = await laurel.admin.post('/v1/admin-api-keys', [{ name: 'Looks', access: 'read' }]);
-    const { page, context, at } = await signedInPage(browser, laurel, { key: body.created[0].key });
+    const { page, at } = await signedInPage(browser, laurel, { key: body.created[0].key });
     await at('/messages/push-channels');
     await page.getByRole('button', { name: 'Copy: Public VAPID key' }).waitFor();
     for (const name of [/^Set up/, /^Edit/, /^Delete/, /^Send a test/])
@@ -308,6 +305,5 @@ describe.skipIf(!hasBrowser)('push notifications and providers in the console', 
     await page.getByLabel('As this user gets it').fill('ada');
     await page.getByRole('figure', { name: 'The notification on a phone' }).waitFor();
     await expect.poll(() => page.getByRole('button', { name: /^(Save|Send a test|Delete)$/ }).count()).toBe(0);
-    await context.close();
   });
 });

@@ -1,16 +1,14 @@
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { startLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
 import { keep, signedInPage, tooWide, violations, WIDTHS } from './browser.ts';
+import { opened } from '../stack/opened.ts';
 
 describe.skipIf(!hasBrowser)('recomputations in the console', () => {
-  let laurel: TestLaurel;
-  let browser: Browser;
+  const laurel = opened(() => startLaurel({ configuration: STUDY_APP, workers: true }));
+  const browser = opened(() => startBrowser());
   beforeAll(async () => {
-    laurel = await startLaurel({ configuration: STUDY_APP, workers: true });
-    browser = await startBrowser();
     const events = Array.from({ length: 30 }, (_, no) => ({
       key: 'flips',
       user: { id: `user-${no + 1}` },
@@ -23,10 +21,6 @@ describe.skipIf(!hasBrowser)('recomputations in the console', () => {
     const { id } = triggers.find(({ type }: { type: string }) => type === 'metric');
     await laurel.admin.patch(`/v1/points/${system.id}/triggers`, [{ id, points: 20 }]);
   });
-  afterAll(async () => {
-    await browser?.close();
-    await laurel?.close();
-  });
 
   const points = async (user: string) => (await laurel.app.get(`/v1/users/${user}/points/xp`)).body.total;
 
@@ -35,7 +29,7 @@ describe.skipIf(!hasBrowser)('recomputations in the console', () => {
     ['phone', true],
   ] as const)('creates, shows, applies and reverts a plan: %s', async (width, dark) => {
     const before = await points('user-30');
-    const { page, context, errors } = await signedInPage(browser, laurel, { size: WIDTHS[width], dark });
+    const { page, errors } = await signedInPage(browser, laurel, { size: WIDTHS[width], dark });
     await page.goto(`${laurel.adminUrl}/console/recomputations`);
     const seen = async (name: string) => {
       await keep(page, `${width}-recomputations-${name}`);
@@ -76,6 +70,5 @@ describe.skipIf(!hasBrowser)('recomputations in the console', () => {
     await main.getByRole('cell', { name: 'reverted' }).first().waitFor();
     await seen('all');
     expect(errors).toEqual([]);
-    await context.close();
   });
 });

@@ -1,25 +1,17 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { version } from '../../src/version.ts';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { startLaurel } from '../laurel.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
 import { keep, watchedPage, WIDTHS } from './browser.ts';
+import { opened } from '../stack/opened.ts';
 
 const run = promisify(execFile);
 
 describe.skipIf(!hasBrowser)('the reference page', () => {
-  let laurel: TestLaurel;
-  let browser: Browser;
-  beforeAll(async () => {
-    laurel = await startLaurel();
-    browser = await startBrowser();
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await laurel?.close();
-  });
+  const laurel = opened(() => startLaurel());
+  const browser = opened(() => startBrowser());
 
   test.each([
     ['Admin', 'adminUrl', 'desk', false],
@@ -28,7 +20,7 @@ describe.skipIf(!hasBrowser)('the reference page', () => {
   ] as const)(
     'shows the %s API of its own port and requests nothing from elsewhere (%s, %s)',
     async (name, url, width, dark) => {
-      const { page, context, elsewhere, errors } = await watchedPage(browser, laurel[url], {
+      const { page, elsewhere, errors } = await watchedPage(browser, laurel[url], {
         size: WIDTHS[width],
         dark,
       });
@@ -46,12 +38,11 @@ describe.skipIf(!hasBrowser)('the reference page', () => {
       await expect.poll(() => page.getByText('missing-type-info').count()).toBe(0);
       await keep(page, `reference-${name.toLowerCase()}-${width}${dark ? '-dark' : ''}`);
       expect({ elsewhere, errors }).toEqual({ elsewhere: [], errors: [] });
-      await context.close();
     },
   );
 
   test('shows the example of an operation, with request and answer', async () => {
-    const { page, context } = await watchedPage(browser, laurel.adminUrl);
+    const { page } = await watchedPage(browser, laurel.adminUrl);
     await page.goto(`${laurel.adminUrl}/reference#post-/v1/achievements/preview`);
     await page.getByRole('button', { name: 'EXAMPLE', exact: true }).first().click();
     const body = page.locator('textarea').first();
@@ -59,7 +50,6 @@ describe.skipIf(!hasBrowser)('the reference page', () => {
     await page.getByRole('button', { name: 'EXAMPLE', exact: true }).last().click();
     await page.getByText('examined').first().waitFor();
     await keep(page, 'reference-example');
-    await context.close();
   });
 
   test('shows snippets that work, the version of Laurel, and keeps the key until the tab is closed', async () => {
@@ -98,6 +88,5 @@ describe.skipIf(!hasBrowser)('the reference page', () => {
     await other.getByText('No API key applied').waitFor();
     expect(await other.evaluate('Object.keys(sessionStorage)')).toEqual([]);
     expect(errors).toEqual([]);
-    await context.close();
   });
 });

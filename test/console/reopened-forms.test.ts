@@ -1,29 +1,23 @@
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { startLaurel } from '../laurel.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { holdNext, release, signedInPage } from './browser.ts';
+import { opened } from '../stack/opened.ts';
 
 describe.skipIf(!hasBrowser)('a form that is opened again before what was saved is read', () => {
-  let laurel: TestLaurel;
-  let browser: Browser;
+  const laurel = opened(() => startLaurel({ configuration: STUDY_APP, workers: true }));
+  const browser = opened(() => startBrowser());
   beforeAll(async () => {
-    laurel = await startLaurel({ configuration: STUDY_APP, workers: true });
-    browser = await startBrowser();
     await laurel.app.put('/v1/users/ann', { name: 'Ann', email: 'ann@example.com' });
     await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'ann' }, value: 3 });
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await laurel?.close();
   });
 
   const signedIn = () => signedInPage(browser, laurel);
 
   test('in a list shows what is stored as soon as it is read', async () => {
     await laurel.admin.post('/v1/metrics', [{ key: 'steps', name: 'Steps' }]);
-    const { page, context, at, quiet } = await signedIn();
+    const { page, at, quiet } = await signedIn();
     await at('/metrics');
     const edit = page.getByRole('button', { name: 'Edit Steps', exact: true });
     const editor = page.getByRole('dialog', { name: 'Edit the metric' });
@@ -41,7 +35,6 @@ describe.skipIf(!hasBrowser)('a form that is opened again before what was saved 
     await expect.poll(() => name.inputValue()).toBe('Paces');
     const [{ id }] = (await laurel.admin.get('/v1/metrics')).body.filter(({ key }: { key: string }) => key === 'steps');
     await laurel.admin.delete(`/v1/metrics?ids=${id}`);
-    await context.close();
   });
 
   test('of a page to unsubscribe cannot be: it closes when the page is read, because its texts are saved as a whole', async () => {
@@ -49,7 +42,7 @@ describe.skipIf(!hasBrowser)('a form that is opened again before what was saved 
     const unsubscribePages = [{ kind: 'recap', locale: 'de', ...texts }];
     const { status } = await laurel.admin.put('/v1/configuration', { messages: { unsubscribePages } });
     expect(status).toBe(200);
-    const { page, context, at, quiet } = await signedIn();
+    const { page, at, quiet } = await signedIn();
     await at('/messages');
     const open = () => page.getByRole('button', { name: 'Recap, German (de)' }).click();
     const editor = page.getByRole('dialog', { name: 'Recap, German (de)' });
@@ -68,11 +61,10 @@ describe.skipIf(!hasBrowser)('a form that is opened again before what was saved 
     await editor.waitFor({ state: 'detached' });
     await open();
     expect(await question.inputValue()).toBe('Sure?');
-    await context.close();
   });
 
   test('of a user sends only what was changed since', async () => {
-    const { page, context, at, quiet } = await signedIn();
+    const { page, at, quiet } = await signedIn();
     await at('/users/ann');
     const edit = page.getByRole('button', { name: 'Edit', exact: true });
     const form = page.getByRole('dialog', { name: 'Edit ann' });
@@ -92,11 +84,10 @@ describe.skipIf(!hasBrowser)('a form that is opened again before what was saved 
     await reading.continue();
     await page.getByRole('heading', { name: 'Anna', level: 1 }).waitFor();
     expect((await laurel.app.get('/v1/users/ann')).body).toMatchObject({ name: 'Anna', email: 'anna@example.com' });
-    await context.close();
   });
 
   test('of the subscriptions shows what is stored as soon as it is read', async () => {
-    const { page, context, at, quiet } = await signedIn();
+    const { page, at, quiet } = await signedIn();
     await at('/users/ann');
     const open = page.getByRole('button', { name: 'Subscriptions' });
     const form = page.getByRole('dialog', { name: 'Messages to ann' });
@@ -116,11 +107,10 @@ describe.skipIf(!hasBrowser)('a form that is opened again before what was saved 
     await form.getByRole('button', { name: 'Save' }).click();
     await form.waitFor({ state: 'detached' });
     expect((await laurel.app.get('/v1/users/ann/preferences')).body.notifications).toMatchObject({ recap: [] });
-    await context.close();
   });
 
   test('of the metrics on the Overview does not undo what was chosen', async () => {
-    const { page, context, at, quiet } = await signedIn();
+    const { page, at, quiet } = await signedIn();
     await at('');
     const open = page.getByRole('button', { name: 'Choose metrics' });
     const form = page.getByRole('dialog', { name: 'Metrics on the Overview' });
@@ -137,6 +127,5 @@ describe.skipIf(!hasBrowser)('a form that is opened again before what was saved 
     await release(page, reading);
     await expect.poll(() => minutes.isChecked()).toBe(true);
     expect(await form.getByRole('button', { name: 'Save' }).isDisabled()).toBe(true);
-    await context.close();
   });
 });

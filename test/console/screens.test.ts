@@ -145,7 +145,7 @@ describe.skipIf(!hasBrowser)('the console', () => {
   });
 
   test('the first load is at most 160 KB', async () => {
-    const { page, context, quiet, at } = await signedIn();
+    const { page, quiet, at } = await signedIn();
     const sizes: Promise<number>[] = [];
     page.on('requestfinished', (request) => {
       if (/\/console(?:$|\/)/.test(new URL(request.url()).pathname))
@@ -158,11 +158,10 @@ describe.skipIf(!hasBrowser)('the console', () => {
     expect(sizes.length).toBeGreaterThan(5);
     expect(total).toBeGreaterThan(50_000);
     expect(total).toBeLessThan(160 * 1_024);
-    await context.close();
   });
 
   test('charts follow the colour scheme of the system, and the theme that is chosen', async () => {
-    const { page, context, quiet, at } = await signedIn();
+    const { page, quiet, at } = await signedIn();
     await at('/users/ada');
     await page.locator('canvas').first().waitFor();
     await quiet();
@@ -174,11 +173,10 @@ describe.skipIf(!hasBrowser)('the console', () => {
     };
     await changed(() => page.emulateMedia({ colorScheme: 'dark' }));
     await changed(() => page.evaluate("document.documentElement.dataset['theme'] = 'light'"));
-    await context.close();
   });
 
   test('releases an event from quarantine, drops another, and hides a user from leaderboards', async () => {
-    const { page, context, errors } = await signedIn();
+    const { page, errors } = await signedIn();
     const confirm = (action: string) =>
       page.getByRole('alertdialog').getByRole('button', { name: action, exact: true }).click();
     await page.goto(`${laurel.adminUrl}/console/quarantine`);
@@ -209,11 +207,10 @@ describe.skipIf(!hasBrowser)('the console', () => {
     await page.getByText('hidden by own choice').waitFor();
     await laurel.app.patch('/v1/users/ada/preferences', { leaderboards: { hidden: false } });
     expect(errors).toEqual([]);
-    await context.close();
   });
 
   test.each(['desk', 'phone'] as const)('sets, corrects and removes guards of a metric: %s', async (width) => {
-    const { page, context, errors } = await signedIn({ size: WIDTHS[width] });
+    const { page, errors } = await signedIn({ size: WIDTHS[width] });
     const [{ id }] = (await laurel.admin.post('/v1/metrics', [{ key: `laps-${width}`, name: `Laps ${width}` }])).body
       .created;
     const guards = async () =>
@@ -248,11 +245,10 @@ describe.skipIf(!hasBrowser)('the console', () => {
     await dialog.waitFor({ state: 'hidden' });
     expect(await guards()).toBeUndefined();
     expect(errors).toEqual([]);
-    await context.close();
   });
 
   test('the metrics screen sets how late events may arrive', async () => {
-    const { page, context, errors } = await signedIn();
+    const { page, errors } = await signedIn();
     await page.goto(`${laurel.adminUrl}/console/metrics`);
     await page.getByLabel('Accept late events for this many days').fill('7');
     await page.getByLabel('Application keys may send late events').check();
@@ -269,11 +265,10 @@ describe.skipIf(!hasBrowser)('the console', () => {
     expect((await laurel.admin.get('/v1/events/settings')).body.signUpDateWritableBy).toBe('user');
 
     expect(errors).toEqual([]);
-    await context.close();
   });
 
   test('creates a webhook, sends an example to it, and shows its tries', async () => {
-    const { page, context, errors } = await signedIn();
+    const { page, errors } = await signedIn();
     await page.goto(`${laurel.adminUrl}/console/webhooks`);
     await page.getByRole('button', { name: 'New webhook' }).click();
     const dialog = page.getByRole('dialog', { name: 'New webhook' });
@@ -293,11 +288,10 @@ describe.skipIf(!hasBrowser)('the console', () => {
     expect(await violations(page)).toEqual([]);
     await keep(page, 'desk-webhook');
     expect(errors).toEqual([]);
-    await context.close();
   });
 
   test('the audit log is grouped by day, names keys and resources, and is filtered by both', async () => {
-    const { page, context, errors, at } = await signedIn();
+    const { page, errors, at } = await signedIn();
     await laurel.admin.post('/v1/admin-api-keys', [{ name: 'Never used' }]);
     await at('/audit-log');
     const log = page.getByRole('region', { name: 'Audit log' });
@@ -314,11 +308,10 @@ describe.skipIf(!hasBrowser)('the console', () => {
     await log.getByRole('link', { name: 'Flashcards flipped' }).click();
     await page.getByRole('dialog', { name: 'Edit the metric' }).waitFor();
     expect(errors).toEqual([]);
-    await context.close();
   });
 
   test('a long list has only the visible rows in the document, and loads more', async () => {
-    const { page, context } = await signedIn();
+    const { page } = await signedIn();
     await page.goto(`${laurel.adminUrl}/console/users`);
     // Only a page of them is loaded.
     await page.getByText('251 users', { exact: true }).waitFor();
@@ -332,12 +325,11 @@ describe.skipIf(!hasBrowser)('the console', () => {
       .toBe(1);
     await page.getByLabel('Search users').fill('Ada');
     await page.getByText('1 user', { exact: true }).waitFor();
-    await context.close();
   });
 
   test('a read-only session sees everything, has no control that changes something, and says why', async () => {
     const made = await laurel.admin.post('/v1/admin-api-keys', [{ name: 'Looks', access: 'read' }]);
-    const { page, context } = await watchedPage(browser, laurel.adminUrl);
+    const { page } = await watchedPage(browser, laurel.adminUrl);
     await page.goto(`${laurel.adminUrl}/console/users/ada`);
     await page.getByLabel('Admin key').fill(made.body.created[0].key);
     await page.getByRole('button', { name: 'Sign in' }).click();
@@ -362,7 +354,6 @@ describe.skipIf(!hasBrowser)('the console', () => {
       expect(await violations(page)).toEqual([]);
     }
     await keep(page, 'desk-read-only');
-    await context.close();
   });
 
   test('with several tenants, the top bar selects one', async () => {
@@ -370,17 +361,16 @@ describe.skipIf(!hasBrowser)('the console', () => {
     onTestFinished(() => laurel.admin.patch('/v1/organisation', { multiTenancy: false }).then(() => undefined));
     await laurel.admin.post('/v1/tenants', [{ customerId: 'north', name: 'North' }]);
     await laurel.admin.post('/v1/metrics', [{ key: 'walks', name: 'Walks' }], { tenantId: 'north' });
-    const { page, context } = await signedIn();
+    const { page } = await signedIn();
     await page.goto(`${laurel.adminUrl}/console/metrics`);
     await page.getByText('The Tenant-ID header is required').waitFor();
     await page.getByLabel('Tenant').selectOption({ label: 'North' });
     await page.getByRole('cell', { name: 'Walks', exact: true }).waitFor();
     await expect.poll(() => page.getByRole('cell', { name: 'flips' }).count()).toBe(0);
-    await context.close();
   });
 
   test('everything works by keyboard: a dialog takes the focus, Escape returns it', async () => {
-    const { page, context } = await signedIn();
+    const { page } = await signedIn();
     await page.goto(`${laurel.adminUrl}/console/metrics`);
     const opener = page.getByRole('button', { name: 'New metric' });
     await opener.focus();
@@ -392,11 +382,10 @@ describe.skipIf(!hasBrowser)('the console', () => {
     await page.keyboard.press('Escape');
     await form.waitFor({ state: 'hidden' });
     await expect.poll(() => opener.evaluate((element) => element.matches(':focus'))).toBe(true);
-    await context.close();
   });
 
   test('the search finds screens, resources, users and actions, by keyboard alone', async () => {
-    const { page, context, errors, at } = await signedIn();
+    const { page, errors, at } = await signedIn();
     await at('/metrics');
     await page.getByRole('cell', { name: 'flips', exact: true }).waitFor();
     const search = page.getByRole('combobox', { name: /^Search/ });
@@ -438,6 +427,5 @@ describe.skipIf(!hasBrowser)('the console', () => {
     await page.getByRole('navigation', { name: 'Breadcrumb' }).getByRole('link', { name: 'Users' }).click();
     await page.getByRole('heading', { name: 'Users', level: 1 }).waitFor();
     expect(errors).toEqual([]);
-    await context.close();
   });
 });

@@ -1,9 +1,10 @@
-import type { Browser, Locator } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import type { Locator } from 'playwright-core';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { startLaurel } from '../laurel.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { holdNext, release, says, signedInPage } from './browser.ts';
+import { opened } from '../stack/opened.ts';
 
 /** Clicks a button twice before the page is drawn again, as on a phone that is busy. */
 const clickTwice = (button: Locator): Promise<void> =>
@@ -14,23 +15,17 @@ const clickTwice = (button: Locator): Promise<void> =>
   });
 
 describe.skipIf(!hasBrowser)('answers that come late', () => {
-  let laurel: TestLaurel;
-  let browser: Browser;
+  const laurel = opened(() => startLaurel({ configuration: STUDY_APP, workers: true }));
+  const browser = opened(() => startBrowser());
   beforeAll(async () => {
-    laurel = await startLaurel({ configuration: STUDY_APP, workers: true });
-    browser = await startBrowser();
     for (const id of ['ann', 'bob'])
       await laurel.app.post('/v1/metrics/flips/event', { user: { id, attributes: { plan: id } }, value: 13 });
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await laurel?.close();
   });
 
   const signedIn = () => signedInPage(browser, laurel);
 
   test('a second click while the first one is under way does nothing', async () => {
-    const { page, context, at } = await signedIn();
+    const { page, at } = await signedIn();
     const sent: string[] = [];
     page.on('request', (request) => request.url().endsWith('/metrics/flips/event') && sent.push(request.method()));
     await at('/users/ann');
@@ -44,11 +39,10 @@ describe.skipIf(!hasBrowser)('answers that come late', () => {
     await send.click();
     await dialog.getByText('"total": 15').waitFor();
     expect(sent).toEqual(['POST', 'POST']);
-    await context.close();
   });
 
   test('nor does one that starts work on several users, or an import', async () => {
-    const { page, context, at, quiet } = await signedIn();
+    const { page, at, quiet } = await signedIn();
     const sent: string[] = [];
     page.on('request', (request) => {
       const { pathname } = new URL(request.url());
@@ -69,11 +63,10 @@ describe.skipIf(!hasBrowser)('answers that come late', () => {
     await says(page, 'The file is checked. Nothing was changed.', () => clickTwice(check));
     await quiet();
     expect(sent).toEqual(['/v1/users/ann/export', '/v1/imports']);
-    await context.close();
   });
 
   test('a refusal is shown even if the form is closed when it comes', async () => {
-    const { page, context, at } = await signedIn();
+    const { page, at } = await signedIn();
     await at('/metrics');
     await page.getByRole('button', { name: 'New metric' }).click();
     const form = page.getByRole('dialog', { name: 'New metric' });
@@ -86,11 +79,10 @@ describe.skipIf(!hasBrowser)('answers that come late', () => {
     await creation.continue();
     await page.getByRole('dialog', { name: /'flips'/ }).waitFor();
     expect((await laurel.admin.get('/v1/metrics')).body).toHaveLength(2);
-    await context.close();
   });
 
   test('a form closes when it is saved, and does not wait until the lists behind it are read again', async () => {
-    const { page, context, at, quiet } = await signedIn();
+    const { page, at, quiet } = await signedIn();
     await at('/metrics');
     const laps = page.getByRole('row').filter({ hasText: 'Laps' });
     await page.getByRole('button', { name: 'New metric' }).click();
@@ -116,11 +108,10 @@ describe.skipIf(!hasBrowser)('answers that come late', () => {
     await expect.poll(() => laps.count()).toBe(1);
     await later.continue();
     await laps.waitFor({ state: 'detached' });
-    await context.close();
   });
 
   test('what was saved stays in a form on a screen while it is read again', async () => {
-    const { page, context, at, quiet } = await signedIn();
+    const { page, at, quiet } = await signedIn();
     await at('/metrics');
     const days = page.getByLabel('Accept late events for this many days');
     await days.fill('9');
@@ -135,11 +126,10 @@ describe.skipIf(!hasBrowser)('answers that come late', () => {
     await release(page, reading);
     expect(await days.inputValue()).toBe('9');
     await expect.poll(() => save.isEnabled()).toBe(true);
-    await context.close();
   });
 
   test('the question before an import counts no users of a file that was chosen before', async () => {
-    const { page, context, at } = await signedIn();
+    const { page, at } = await signedIn();
     await at('/import');
     const choose = (name: string): Promise<void> => {
       const buffer = Buffer.from(JSON.stringify({ id: name, metrics: { flips: { total: 5 } } }));
@@ -168,11 +158,10 @@ describe.skipIf(!hasBrowser)('answers that come late', () => {
     await choose('first.jsonl');
     await named.fill('other');
     expect(await questionOf('first.jsonl')).toContain('The file was not checked yet. ');
-    await context.close();
   });
 
   test('a comparison of configurations belongs to the text that was compared', async () => {
-    const { page, context, at } = await signedIn();
+    const { page, at } = await signedIn();
     await at('/configuration');
     const editor = page.getByLabel('Configuration document');
     const compare = page.getByRole('button', { name: 'Compare', exact: true });
@@ -213,11 +202,10 @@ describe.skipIf(!hasBrowser)('answers that come late', () => {
     await editor.fill('{"metrics": []}');
     await release(page, answer);
     expect(await editor.inputValue()).toBe('{"metrics": []}');
-    await context.close();
   });
 
   test('the Enter key opens nothing that was found for an earlier text', async () => {
-    const { page, context, at } = await signedIn();
+    const { page, at } = await signedIn();
     await at('/metrics');
     await page.getByRole('button', { name: /^Search/ }).click();
     const search = page.getByRole('combobox', { name: /^Search/ });
@@ -244,11 +232,10 @@ describe.skipIf(!hasBrowser)('answers that come late', () => {
     await page.keyboard.press('Enter');
     await page.getByRole('heading', { name: 'bob', level: 1 }).waitFor();
     expect(new URL(page.url()).pathname).toBe('/console/users/bob');
-    await context.close();
   });
 
   test('another leaderboard, rule or user never shows figures of the one before', async () => {
-    const { page, context, at, follow } = await signedIn();
+    const { page, at, follow } = await signedIn();
     await at('/leaderboards/flips');
     const ann = page.locator('#main').getByRole('row').filter({ hasText: 'ann' });
     await ann.waitFor();
@@ -283,7 +270,6 @@ describe.skipIf(!hasBrowser)('answers that come late', () => {
     await mail.waitFor({ state: 'detached' });
     await drawn.continue();
     await mail.waitFor();
-    await context.close();
   });
 
   test('what is selected for one tenant is not selected for another', async () => {
@@ -295,7 +281,7 @@ describe.skipIf(!hasBrowser)('answers that come late', () => {
       const { status } = await laurel.admin.post('/application/v1/users', user, { tenantId });
       expect(status).toBe(201);
     }
-    const { page, context, at } = await signedIn();
+    const { page, at } = await signedIn();
     await at('/users');
     const tenant = page.getByLabel('Tenant');
     await tenant.selectOption({ label: 'north' });
@@ -305,6 +291,5 @@ describe.skipIf(!hasBrowser)('answers that come late', () => {
     await tenant.selectOption({ label: 'south' });
     await page.getByText('Ada of the south').waitFor();
     await expect.poll(() => page.getByText('1 selected').count()).toBe(0);
-    await context.close();
   });
 });

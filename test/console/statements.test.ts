@@ -52,7 +52,7 @@ describe.skipIf(!hasBrowser)('statements of the console', () => {
   const signedIn = (how?: Parameters<typeof signedInPage>[2]) => signedInPage(browser, laurel, how);
 
   test('a rule has the same sentence in lists and in the timeline, with its conditions', async () => {
-    const { page, context, errors, at } = await signedIn();
+    const { page, errors, at } = await signedIn();
     const main = page.locator('#main');
     await at('/achievements');
     await main.getByText('50 Flashcards flipped if the event’s Deck is languages').waitFor();
@@ -75,14 +75,13 @@ describe.skipIf(!hasBrowser)('statements of the console', () => {
     const awards = page.getByRole('region', { name: 'Awards of XP' });
     await awards.getByText('every 5 Flashcards flipped if the event’s deck is languages').waitFor();
     expect(errors).toEqual([]);
-    await context.close();
   });
 
   test.each([
     ['desk', false],
     ['phone', true],
   ] as const)('announces the test clock and takes every date from it: %s, dark: %s', async (width, dark) => {
-    const { page, context, errors, at } = await signedIn({ size: WIDTHS[width], dark });
+    const { page, errors, at } = await signedIn({ size: WIDTHS[width], dark });
     const name = `${width}${dark ? '-dark' : ''}`;
     const summary = page.waitForRequest((request) => request.url().includes('/event-summary'));
     await at('/users/ada');
@@ -109,14 +108,13 @@ describe.skipIf(!hasBrowser)('statements of the console', () => {
     await expect.poll(() => page.getByLabel('First day').inputValue()).toBe(DAY);
     expect(await tooWide(page)).toEqual([]);
     expect(errors).toEqual([]);
-    await context.close();
   });
 
   test.each([
     ['desk', false],
     ['phone', true],
   ] as const)('the signature header of a webhook takes a name, and says how to verify: %s', async (width, dark) => {
-    const { page, context, errors, at } = await signedIn({ size: WIDTHS[width], dark });
+    const { page, errors, at } = await signedIn({ size: WIDTHS[width], dark });
     await at('/webhooks');
     await page.getByRole('button', { name: 'New webhook' }).click();
     const editor = page.getByRole('dialog', { name: 'New webhook' });
@@ -147,14 +145,13 @@ describe.skipIf(!hasBrowser)('statements of the console', () => {
     expect(made.header).toBe('X-Our-Signature');
     await laurel.admin.delete(`/v1/webhooks?ids=${made.id}`);
     expect(errors).toEqual([]);
-    await context.close();
   });
 
   test.each([
     ['desk', false],
     ['phone', true],
   ] as const)('without a threshold every metric counts for streaks, and the form says so: %s', async (width, dark) => {
-    const { page, context, at } = await signedIn({ size: WIDTHS[width], dark });
+    const { page, at } = await signedIn({ size: WIDTHS[width], dark });
     await at('/streaks');
     await page.getByText('any event with a positive value extends the streak').waitFor();
     const flips = page.getByLabel('Flashcards flipped');
@@ -164,14 +161,13 @@ describe.skipIf(!hasBrowser)('statements of the console', () => {
     await page.getByText('Only metrics with a threshold count').waitFor();
     await expect.poll(() => flips.getAttribute('placeholder')).toBe('does not count');
     expect(await violations(page)).toEqual([]);
-    await context.close();
   });
 
   test.each([
     ['desk', false],
     ['phone', true],
   ] as const)('a form shows no error before the user leaves a field or submits it: %s', async (width, dark) => {
-    const { page, context, errors, at } = await signedIn({ size: WIDTHS[width], dark });
+    const { page, errors, at } = await signedIn({ size: WIDTHS[width], dark });
     await at('/achievements');
     await page.getByRole('button', { name: 'New achievement' }).click();
     const editor = page.getByRole('dialog', { name: 'New achievement' });
@@ -189,7 +185,6 @@ describe.skipIf(!hasBrowser)('statements of the console', () => {
     expect(await violations(page)).toEqual([]);
     await keep(page, `${width}${dark ? '-dark' : ''}-form-errors`);
     expect(errors).toEqual([]);
-    await context.close();
   });
 });
 
@@ -211,7 +206,7 @@ describe.skipIf(!hasBrowser)('figures that a job still changes', () => {
     ['desk', false],
     ['phone', true],
   ] as const)('the job is shown instead of figures, until it is done: %s', async (width, dark) => {
-    const { page, context, errors } = await signedInPage(browser, laurel, { size: WIDTHS[width], dark });
+    const { page, errors } = await signedInPage(browser, laurel, { size: WIDTHS[width], dark });
     await page.goto(`${laurel.adminUrl}/console/achievements`);
     await page.getByRole('button', { name: 'New achievement' }).click();
     const editor = page.getByRole('dialog', { name: 'New achievement' });
@@ -226,6 +221,5 @@ describe.skipIf(!hasBrowser)('figures that a job still changes', () => {
     await laurel.pool.query(`UPDATE jobs SET status = 'done', finished = now()`);
     await job.waitFor({ state: 'detached' });
     expect(errors).toEqual([]);
-    await context.close();
   });
 });

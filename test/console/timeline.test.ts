@@ -1,18 +1,16 @@
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { startLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
 import { keep, signedInPage, tooWide, violations, WIDTHS } from './browser.ts';
+import { opened } from '../stack/opened.ts';
 
 const EVENTS = 70;
 
 describe.skipIf(!hasBrowser)('the timeline of a user in the console', () => {
-  let laurel: TestLaurel;
-  let browser: Browser;
+  const laurel = opened(() => startLaurel({ configuration: STUDY_APP, workers: true }));
+  const browser = opened(() => startBrowser());
   beforeAll(async () => {
-    laurel = await startLaurel({ configuration: STUDY_APP, workers: true });
-    browser = await startBrowser();
     await laurel.app.put('/v1/users/ada', { name: 'Ada', attributes: { plan: 'pro' } });
     const events = Array.from({ length: EVENTS }, (_, no) => ({
       key: 'flips',
@@ -24,16 +22,12 @@ describe.skipIf(!hasBrowser)('the timeline of a user in the console', () => {
     await laurel.admin.post(`/v1/events/${eventId}/reverse`, {});
     await laurel.admin.post('/v1/streaks/reset', { users: [{ id: 'ada' }] });
   });
-  afterAll(async () => {
-    await browser?.close();
-    await laurel?.close();
-  });
 
   test.each([
     ['at a desk', 'desk', false],
     ['on a phone', 'phone', true],
   ] as const)('%s: what happened and why, more as one scrolls, and of one kind', async (_, width, dark) => {
-    const { page, context, errors } = await signedInPage(browser, laurel, { size: WIDTHS[width], dark });
+    const { page, errors } = await signedInPage(browser, laurel, { size: WIDTHS[width], dark });
     await page.goto(`${laurel.adminUrl}/console/users/ada`);
     const timeline = page.getByRole('region', { name: 'Timeline' });
     await timeline.scrollIntoViewIfNeeded();
@@ -56,11 +50,10 @@ describe.skipIf(!hasBrowser)('the timeline of a user in the console', () => {
     await timeline.getByText('First seen').waitFor({ state: 'detached' });
     await timeline.getByText('The streak was reset').first().waitFor();
     expect(errors).toEqual([]);
-    await context.close();
   });
 
   test('an event is reversed from there, after what would change is seen, and its reversal too', async () => {
-    const { page, context, errors } = await signedInPage(browser, laurel, { size: WIDTHS.desk, dark: false });
+    const { page, errors } = await signedInPage(browser, laurel, { size: WIDTHS.desk, dark: false });
     await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'bob' }, value: 12 });
     const total = async (): Promise<number> => (await laurel.app.get('/v1/users/bob/metrics/flips')).body.current;
     await page.goto(`${laurel.adminUrl}/console/users/bob`);
@@ -88,6 +81,5 @@ describe.skipIf(!hasBrowser)('the timeline of a user in the console', () => {
     await page.goto(`${laurel.adminUrl}/console/users/cem`);
     await page.getByRole('button', { name: 'Minutes studied 20', pressed: true }).waitFor();
     expect(errors).toEqual([]);
-    await context.close();
   });
 });

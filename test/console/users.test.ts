@@ -1,26 +1,20 @@
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { startLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
 import { keep, says, signedInPage, tooWide, violations, WIDTHS } from './browser.ts';
+import { opened } from '../stack/opened.ts';
 
 describe.skipIf(!hasBrowser)('users in the console', () => {
-  let laurel: TestLaurel;
-  let browser: Browser;
+  const laurel = opened(() => startLaurel({ configuration: STUDY_APP, workers: true }));
+  const browser = opened(() => startBrowser());
   beforeAll(async () => {
-    laurel = await startLaurel({ configuration: STUDY_APP, workers: true });
-    browser = await startBrowser();
     const events = Array.from({ length: 40 }, (_, no) => ({
       key: 'flips',
       user: { id: `user-${no}`, name: `Person ${no}`, attributes: { plan: no % 20 === 7 ? 'pro' : 'free' } },
       value: 3,
     }));
     await laurel.admin.post('/v1/metrics/events?wait=true', events);
-  });
-  afterAll(async () => {
-    await browser?.close();
-    await laurel?.close();
   });
 
   const signedIn = (how?: Parameters<typeof signedInPage>[2]) => signedInPage(browser, laurel, how);
@@ -29,7 +23,7 @@ describe.skipIf(!hasBrowser)('users in the console', () => {
     ['desk', false],
     ['phone', true],
   ] as const)('they are filtered, chosen and changed together: %s', async (width, dark) => {
-    const { page, context, errors, at } = await signedIn({ size: WIDTHS[width], dark });
+    const { page, errors, at } = await signedIn({ size: WIDTHS[width], dark });
     await at('/users');
     const table = page.getByRole('region', { name: 'Users' });
     await table.getByText('user-1', { exact: true }).waitFor();
@@ -54,11 +48,10 @@ describe.skipIf(!hasBrowser)('users in the console', () => {
     await page.getByRole('button', { name: 'Clear the filters' }).click();
     await table.getByText('user-1', { exact: true }).waitFor();
     expect(errors).toEqual([]);
-    await context.close();
   });
 
   test('an export of several users is a file with one on each line; a deletion names what it could not do', async () => {
-    const { page, context, at } = await signedIn();
+    const { page, at } = await signedIn();
     await at('/users?search=user-3');
     await page.getByLabel('Select user-30').check();
     await page.getByLabel('Select user-31').check();
@@ -85,11 +78,10 @@ describe.skipIf(!hasBrowser)('users in the console', () => {
     await says(page, 'Deleted: 1 user.', () => confirm.click());
     await page.getByRole('alert').getByText('user-31: There is no user with this ID').waitFor();
     expect((await laurel.app.get('/v1/users/user-30')).status).toBe(404);
-    await context.close();
   });
 
   test.each(['desk', 'phone'] as const)('a guest is merged into an account, after a preview: %s', async (width) => {
-    const { page, context, at, errors } = await signedIn({ size: WIDTHS[width] });
+    const { page, at, errors } = await signedIn({ size: WIDTHS[width] });
     const [guest, account] = [`guest-${width}`, `account-${width}`];
     for (const [id, value] of [
       [guest, 3],
@@ -120,11 +112,10 @@ describe.skipIf(!hasBrowser)('users in the console', () => {
     await page.waitForURL((url) => url.pathname.endsWith(`/users/${account}`));
     expect((await laurel.app.get(`/v1/users/${guest}/metrics/flips`)).body.current).toBe(7);
     expect(errors.filter((error) => !error.includes('404'))).toEqual([]);
-    await context.close();
   });
 
   test('a test event is sent with attributes and a date', async () => {
-    const { page, context, at, errors } = await signedIn();
+    const { page, at, errors } = await signedIn();
     await laurel.admin.patch('/v1/events/settings', { lateEventDays: 30 });
     await at('/users/user-1');
     await page.getByRole('button', { name: 'Send an event' }).click();
@@ -143,11 +134,10 @@ describe.skipIf(!hasBrowser)('users in the console', () => {
     expect(sent).toMatchObject({ attributes: { deck: 'capitals' } });
     expect(JSON.stringify(sent)).toContain(day);
     expect(errors).toEqual([]);
-    await context.close();
   });
 
   test.each(['desk', 'phone'] as const)('a file is checked, then imported, with a report: %s', async (width) => {
-    const { page, context, errors, at } = await signedIn({ size: WIDTHS[width] });
+    const { page, errors, at } = await signedIn({ size: WIDTHS[width] });
     const ids = Array.from({ length: 120 }, (_, no) => `${width}-${no}`);
     const lines = ids.map((id, no) =>
       JSON.stringify({ id, metrics: { [no % 10 === 0 ? 'unknown' : 'flips']: { total: 5 } } }),
@@ -182,6 +172,5 @@ describe.skipIf(!hasBrowser)('users in the console', () => {
     await expect.poll(() => figure('imported')).toBe('120');
     expect((await laurel.app.get(`/v1/users/${ids[1]}/metrics/flips`)).body.current).toBe(5);
     expect(errors).toEqual([]);
-    await context.close();
   });
 });

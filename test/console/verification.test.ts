@@ -1,28 +1,22 @@
-import type { Browser } from 'playwright-core';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { noteRebuild } from '../../src/postgres/shards.ts';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { startLaurel } from '../laurel.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { keep, signedInPage, tooWide, violations, WIDTHS } from './browser.ts';
+import { opened } from '../stack/opened.ts';
 
 describe.skipIf(!hasBrowser)('verifications and rebuilds on the system screen', () => {
-  let laurel: TestLaurel;
-  let browser: Browser;
+  const laurel = opened(() => startLaurel({ configuration: STUDY_APP, workers: true }));
+  const browser = opened(() => startBrowser());
   beforeAll(async () => {
-    laurel = await startLaurel({ configuration: STUDY_APP, workers: true });
-    browser = await startBrowser();
     const event = { user: { id: 'ada', attributes: { plan: 'pro' } }, value: 3 };
     const { status } = await laurel.app.post('/v1/metrics/flips/event', event);
     if (status !== 201) throw new Error(`The event was answered ${status}.`);
   });
-  afterAll(async () => {
-    await browser?.close();
-    await laurel?.close();
-  });
 
   test.each(['desk', 'phone'] as const)('says that nothing differs, and lists what does: %s', async (size) => {
-    const { page, context, errors, at } = await signedInPage(browser, laurel, { size: WIDTHS[size] });
+    const { page, errors, at } = await signedInPage(browser, laurel, { size: WIDTHS[size] });
     await at('/system');
     const panel = page.locator('section', { has: page.getByRole('heading', { name: 'Verification', exact: true }) });
     await panel.getByRole('button', { name: /^Verify/ }).click();
@@ -40,20 +34,18 @@ describe.skipIf(!hasBrowser)('verifications and rebuilds on the system screen', 
     await panel.getByRole('button', { name: 'Verify again' }).click();
     await panel.getByText('nothing differs').waitFor();
     expect(errors).toEqual([]);
-    await context.close();
   });
 
   test('a read-only session sees the result and a rebuild in progress, and has no buttons', async () => {
     await noteRebuild(laurel.pool, { epoch: 7, shards: [3], step: 'users', done: 40, total: 100 });
     const { key } = (await laurel.admin.post('/v1/admin-api-keys', [{ name: 'reads', access: 'read' }])).body
       .created[0];
-    const { page, context, at } = await signedInPage(browser, laurel, { size: WIDTHS.phone, key });
+    const { page, at } = await signedInPage(browser, laurel, { size: WIDTHS.phone, key });
     await at('/system');
     await page.getByText('nothing differs').waitFor();
     await expect.poll(() => page.getByRole('button', { name: /^Verify/ }).count()).toBe(0);
     await page.getByText('Shard 3', { exact: true }).waitFor();
     await page.getByText('40 of 100').waitFor();
     expect(await violations(page)).toEqual([]);
-    await context.close();
   });
 });

@@ -1,8 +1,9 @@
 import { readFileSync } from 'node:fs';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { adminOperations } from '../../src/operations/index.ts';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { startLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
+import { opened } from '../stack/opened.ts';
 
 /** JSON Schema as the contract uses it. */
 interface Schema {
@@ -41,11 +42,7 @@ function everyField(document: Document, schema: Schema): unknown {
   );
 }
 
-let laurel: TestLaurel;
-beforeAll(async () => {
-  laurel = await startLaurel({ configuration: STUDY_APP, workers: true });
-});
-afterAll(() => laurel.close());
+const laurel = opened(() => startLaurel({ configuration: STUDY_APP, workers: true }));
 
 test.each(['admin.json', 'newer.json'])(
   'accepts every field that the contract has in a request of %s',

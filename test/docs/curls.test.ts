@@ -1,19 +1,21 @@
 import { execFileSync } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { DEMO } from '../../src/catalog/demo.ts';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { startLaurel } from '../laurel.ts';
 import { allDocuments } from '../../ops/docs/documents.mjs';
 import { blocksOf } from './documents.ts';
+import { opened } from '../stack/opened.ts';
 
 const DAY_MS = 86_400_000;
 
 // Sends the commands of the pages, in their order, to a first start with its demo. Every command must succeed.
-let laurel: TestLaurel;
+
 let environment: Record<string, string>;
-beforeAll(async () => {
+
+const laurel = opened(async () => {
   const template = { subject: 'Keep it', html: '<a href="{{unsubscribeUrl}}">No more</a>', text: '{{unsubscribeUrl}}' };
-  laurel = await startLaurel({
+  return startLaurel({
     // docs/messages.md applies a template, then shows it.
     configuration: { ...DEMO, messages: { templates: [{ kind: 'streak_reminder', ...template }] } },
     workers: true,
@@ -21,10 +23,11 @@ beforeAll(async () => {
     publicUrl: 'https://laurel.example.com',
     secretsKey: randomBytes(32),
   });
+});
+beforeAll(async () => {
   const { body } = await laurel.admin.post('/v1/application-api-keys', [{ userId: 'ada' }]);
   environment = { LAUREL_KEY: laurel.adminKey, APPLICATION_KEY: body.created[0].key };
 });
-afterAll(() => laurel.close());
 
 /** The commands of a block: each from its `curl` to the next. */
 const curlsIn = (block: string): string[] => block.split(/^(?= *curl )/m).filter((part) => /^ *curl /.test(part));

@@ -10,10 +10,11 @@ import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { parse } from 'yaml';
 import { freePort } from '../../src/local/free-ports.ts';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { startLaurel } from '../laurel.ts';
 import { DATA_FOLDER } from '../stack/data-folder.ts';
 import { hasProgram } from '../stack/has-program.ts';
 import { endChild } from '../stack/child-process.ts';
+import { opened } from '../stack/opened.ts';
 
 // The example proxy: its compose file, and, where Caddy is installed, its configuration in front of a Laurel.
 
@@ -49,7 +50,6 @@ if (!hasCaddy)
   console.log('There is no caddy (Debian: apt-get install caddy): tests of the running proxy are left out.');
 
 describe.skipIf(!hasCaddy)('Caddy with ops/Caddyfile', () => {
-  let laurel: TestLaurel;
   /** Answers the headers that it gets. */
   let echo: Server;
   let folder: string;
@@ -57,8 +57,8 @@ describe.skipIf(!hasCaddy)('Caddy with ops/Caddyfile', () => {
   let port: number;
   let dispatcher: Agent;
 
+  const laurel = opened(() => startLaurel());
   beforeAll(async () => {
-    laurel = await startLaurel();
     echo = createServer(({ headers }, response) => response.end(JSON.stringify(headers))).listen(0, '127.0.0.1');
     await once(echo, 'listening');
     folder = await mkdtemp(join(DATA_FOLDER, 'laurel-proxy-'));
@@ -105,7 +105,6 @@ describe.skipIf(!hasCaddy)('Caddy with ops/Caddyfile', () => {
     await endChild(caddy, 'SIGTERM');
     await rm(folder, { recursive: true });
     await new Promise((resolve) => echo.close(resolve));
-    await laurel.close();
   });
 
   const request = (path: string) => fetch(`https://localhost:${port}${path}`, { dispatcher });

@@ -8,9 +8,10 @@ import { WEBHOOK_EVENTS } from '../../src/domain/notifications/webhook.ts';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
 import { eventually } from '../chaos/processes.ts';
 import { runAdminCli } from '../cli/run-cli.ts';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { startLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { endChild } from '../stack/child-process.ts';
+import { opened } from '../stack/opened.ts';
 
 // The example in its own process, which receives the messages of a whole Laurel.
 interface Line {
@@ -21,15 +22,14 @@ interface Line {
   userId: string | null;
 }
 
-let laurel: TestLaurel;
 let receiver: ChildProcess;
 let url: string;
 let webhook: { id: string; secret: string };
 /** The receiver's output about what it received. */
 const lines: Line[] = [];
 
+const laurel = opened(() => startLaurel({ configuration: STUDY_APP, workers: true, webhookAllowPrivate: true }));
 beforeAll(async () => {
-  laurel = await startLaurel({ configuration: STUDY_APP, workers: true, webhookAllowPrivate: true });
   const header = 'X-Other-Signature';
   const hook = { name: 'Example', url: 'https://example.com/', events: [...WEBHOOK_EVENTS], header };
   [webhook] = (await laurel.admin.post('/v1/webhooks', [hook])).body.created;
@@ -47,7 +47,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await endChild(receiver, 'SIGTERM');
-  await laurel.close();
 });
 
 const sendTest = async (type: string) => (await laurel.admin.post(`/v1/webhooks/${webhook.id}/test`, { type })).body;

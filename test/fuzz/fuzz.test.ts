@@ -1,11 +1,12 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { ERRORS, type ErrorCode } from '../../src/errors.ts';
 import { adminOperations, applicationOperations } from '../../src/operations/index.ts';
 import { TestClient } from '../http/client.ts';
 import { requestsTo, type HostileRequest } from './hostile-request.ts';
 import { KnownNames } from './known-names.ts';
-import { startTarget, type Target } from './target.ts';
+import { startTarget } from './target.ts';
+import { opened } from '../stack/opened.ts';
 
 /** Total number of requests; `npm run test:long` sends many more. */
 const REQUESTS = Number(process.env['FUZZ_REQUESTS'] ?? 6_000);
@@ -17,7 +18,6 @@ const EXPECTED = new Set([200, 201, 202, 204, 400, 401, 403, 404, 405, 409, 413,
 /** Merges and imports wait for leaderboards that an earlier request has created or changed. */
 const WAITS = /^Leaderboards are being filled from history/;
 
-let target: Target;
 const known = new KnownNames();
 const statuses = new Map<number, number>();
 const reached = new Set<string>();
@@ -34,13 +34,10 @@ const checkers = Object.fromEntries(
   ]),
 );
 
+const target = opened(() => startTarget());
 beforeAll(async () => {
-  target = await startTarget();
   await admin('POST', '/v1/tenants', [{ customerId: 'acme', name: 'Acme' }]);
   await known.renew(admin);
-});
-afterAll(async () => {
-  await target.close();
 });
 
 async function admin(method: string, path: string, body?: unknown): Promise<unknown> {

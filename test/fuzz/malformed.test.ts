@@ -1,18 +1,13 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { RawConnection } from '../http/raw-connection.ts';
-import { startTarget, type Target } from './target.ts';
+import { startTarget } from './target.ts';
+import { opened } from '../stack/opened.ts';
 
 /** Total number of connections; `FUZZ_REQUESTS` sets it with the requests. */
 const CONNECTIONS = Math.ceil(Number(process.env['FUZZ_REQUESTS'] ?? 3_000) / 10);
 
-let target: Target;
-beforeAll(async () => {
-  target = await startTarget();
-});
-afterAll(async () => {
-  await target.close();
-});
+const target = opened(() => startTarget());
 
 const line = fc.oneof(
   {

@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { publishSignal, Signals } from '../../src/redis/signals.ts';
 import { Changes } from '../../src/catalog/catalogs.ts';
 import { createAuthenticator } from '../../src/http/access/auth.ts';
@@ -7,7 +7,8 @@ import type { Caller } from '../../src/operations/operation.ts';
 import { createAdminKeys, type CreatedAdminKey } from '../../src/postgres/access/admin-keys.ts';
 import { createApplicationKeys } from '../../src/postgres/access/application-keys.ts';
 import { keyHash, keyLookup, type KeyRecord } from '../../src/postgres/access/keys.ts';
-import { testDatabase, type TestDatabase } from '../postgres/database.ts';
+import { testDatabase } from '../postgres/database.ts';
+import { opened } from '../stack/opened.ts';
 
 const stored = (prefix: string, rest: Partial<KeyRecord> = {}): KeyRecord => ({
   id: prefix,
@@ -232,16 +233,8 @@ describe('authenticate', () => {
 });
 
 describe('with the stored keys', () => {
-  let database: TestDatabase;
-  let redis: Redis;
-  beforeAll(async () => {
-    database = await testDatabase();
-    redis = new Redis(database.stack.redisUrl);
-  });
-  afterAll(async () => {
-    redis.disconnect();
-    await database.close();
-  });
+  const database = opened(() => testDatabase());
+  const redis = opened(() => new Redis(database.stack.redisUrl), 'disconnect');
 
   test('another process refuses a deleted key in under a second', async () => {
     const { pool } = database;

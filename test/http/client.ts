@@ -169,3 +169,11 @@ function headersOf(received: Record<string, string | string[] | undefined>): Hea
     for (const value of [values].flat()) headers.append(name, value);
   return headers;
 }
+
+/** The body of an answer. Throws if the request was refused. */
+// oxlint-disable-next-line typescript/no-explicit-any -- tests look into answers of any shape
+export async function ok(sent: Promise<{ status: number; body: unknown }>): Promise<any> {
+  const { status, body } = await sent;
+  if (status >= 300) throw new Error(`${status} ${JSON.stringify(body)}`);
+  return body;
+}

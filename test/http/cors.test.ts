@@ -1,13 +1,8 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { describe, expect, test } from 'vitest';
+import { startLaurel } from '../laurel.ts';
+import { opened } from '../stack/opened.ts';
 
-let laurel: TestLaurel;
-beforeAll(async () => {
-  laurel = await startLaurel();
-});
-afterAll(async () => {
-  await laurel.close();
-});
+const laurel = opened(() => startLaurel());
 
 const OURS = 'x-api-key,content-type,idempotency-key,tenant-id';
 const preflight = (url: string, method: string, asked = OURS): Promise<Response> =>

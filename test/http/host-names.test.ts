@@ -1,16 +1,13 @@
 import { request } from 'node:http';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { hostCheck } from '../../src/domain/host-names.ts';
 import { freePort } from '../../src/local/free-ports.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { openMetricsPort } from '../../workers/worker-metrics.ts';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { startLaurel } from '../laurel.ts';
+import { opened } from '../stack/opened.ts';
 
-let laurel: TestLaurel;
-beforeAll(async () => {
-  laurel = await startLaurel();
-});
-afterAll(() => laurel.close());
+const laurel = opened(() => startLaurel());
 
 /** The status of a request with this header `Host`. */
 const status = (url: string, host: string, { method = 'GET', ...headers }: Record<string, string> = {}) =>

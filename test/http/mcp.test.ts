@@ -9,18 +9,17 @@ import { LISTED } from '../../src/http/mcp/tools.ts';
 import { adminOperations, applicationOperations } from '../../src/operations/index.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { inFewFiles } from '../stack/in-few-files.ts';
+import { opened } from '../stack/opened.ts';
 
-let laurel: TestLaurel;
 let readKey: string;
 const clients: Client[] = [];
+const laurel = opened(() => startLaurel({ workers: true }));
 beforeAll(async () => {
-  laurel = await startLaurel({ workers: true });
   const made = await laurel.admin.post('/v1/admin-api-keys', [{ name: 'reader', access: 'read' }]);
   readKey = made.body.created[0].key;
 });
 afterAll(async () => {
   await Promise.all(clients.map((client) => client.close()));
-  await laurel.close();
 });
 
 interface Result {

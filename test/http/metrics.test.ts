@@ -1,17 +1,14 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { endpointsOf } from '../../src/redis/endpoints.ts';
 import { DELIVERY_COUNTS_KEY } from '../../src/redis/keys.ts';
 import { createPool } from '../../src/postgres/pool.ts';
 import { postgresUsedBytes } from '../../src/postgres/server-state.ts';
 import { insert, message } from '../postgres/webhooks/messages.ts';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { startLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
+import { opened } from '../stack/opened.ts';
 
-let laurel: TestLaurel;
-beforeAll(async () => {
-  laurel = await startLaurel({ configuration: STUDY_APP });
-});
-afterAll(() => laurel.close());
+const laurel = opened(() => startLaurel({ configuration: STUDY_APP }));
 
 test('the admin port shows the backlog of Postgres; the application port does not', async () => {
   await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'u' }, value: 1 });

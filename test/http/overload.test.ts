@@ -1,27 +1,21 @@
 import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest';
 import { Admission } from '../../src/http/access/admission.ts';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { startLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { OwnRedis } from '../engine/rebuild/own-redis.ts';
 import type { SeenResponse } from './client.ts';
 import { RawConnection, rawRequest } from './raw-connection.ts';
 import { ADMIN_KEY, type Fixture, startServer } from './server-fixture.ts';
+import { opened } from '../stack/opened.ts';
 
 /** An event of a user of its own, because events of one user are sent one after the other. */
 const eventOf = (key: string): object => ({ user: { id: key }, value: 1 });
 
-let redis: OwnRedis;
-let laurel: TestLaurel;
-
+const redis = opened(() => OwnRedis.start());
+const laurel = opened(() => startLaurel({ redisUrl: redis.url, configuration: STUDY_APP }));
 beforeAll(async () => {
-  redis = await OwnRedis.start();
-  laurel = await startLaurel({ redisUrl: redis.url, configuration: STUDY_APP });
   // While Redis hangs, this process keeps its connection.
   laurel.redis.options.socketTimeout = 3_600_000;
-});
-afterAll(async () => {
-  await laurel.close();
-  await redis.close();
 });
 
 async function event(key: string): Promise<[status: number, total: number]> {

@@ -1,16 +1,13 @@
 import { request } from 'node:http';
 import { connect } from 'node:net';
 import { brotliDecompressSync, gunzipSync } from 'node:zlib';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { consolePage } from '../../src/processes/pages.ts';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { startLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
+import { opened } from '../stack/opened.ts';
 
-let laurel: TestLaurel;
-beforeAll(async () => {
-  laurel = await startLaurel({ configuration: STUDY_APP });
-});
-afterAll(() => laurel.close());
+const laurel = opened(() => startLaurel({ configuration: STUDY_APP }));
 
 /** Sends a path unchanged, which `fetch` would normalise, and decodes nothing. */
 const raw = (

@@ -1,19 +1,18 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { beforeAll, expect, test, vi } from 'vitest';
 import { createSessionAuthenticator } from '../../src/http/access/session-auth.ts';
 import { findSessions, makeSignInToken, Sessions } from '../../src/postgres/access/sessions.ts';
 import { systemClock } from '../../src/clock.ts';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { startLaurel } from '../laurel.ts';
 import type { SeenResponse, SentRequest, TestClient } from './client.ts';
+import { opened } from '../stack/opened.ts';
 
 const ADDRESS = '192.0.2.7';
 
-let laurel: TestLaurel;
 let other: TestClient;
+const laurel = opened(() => startLaurel({ failedKeyLimit: 3, trustedProxies: '127.0.0.1' }));
 beforeAll(async () => {
-  laurel = await startLaurel({ failedKeyLimit: 3, trustedProxies: '127.0.0.1' });
   other = (await laurel.another()).admin;
 });
-afterAll(() => laurel.close());
 
 interface Session {
   cookie: string;

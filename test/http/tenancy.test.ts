@@ -1,13 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { expect, test } from 'vitest';
+import { startLaurel } from '../laurel.ts';
+import { opened } from '../stack/opened.ts';
 
 const CONFIGURATION = { metrics: [{ key: 'clicks', name: 'Clicks' }] };
-let laurel: TestLaurel;
 
-beforeAll(async () => {
-  laurel = await startLaurel();
-});
-afterAll(() => laurel.close());
+const laurel = opened(() => startLaurel());
 
 // Changes as another frontend commits them, before they are announced.
 

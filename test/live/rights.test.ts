@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { GRANTS_OF_A_KEY, createLiveGrants, type LiveGrant } from '../../src/engine/live/stream-grants.ts';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { startLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { LiveClient } from './live-client.ts';
+import { opened } from '../stack/opened.ts';
 
 const GRANT: LiveGrant = {
   tenantNo: 0,
@@ -17,15 +18,11 @@ const GRANT: LiveGrant = {
   pointsSystemIds: null,
 };
 
-let laurel: TestLaurel;
 const clients: LiveClient[] = [];
 
-beforeAll(async () => {
-  laurel = await startLaurel({ configuration: STUDY_APP, liveLimits: { connections: 100, perUser: 3 } });
-});
+const laurel = opened(() => startLaurel({ configuration: STUDY_APP, liveLimits: { connections: 100, perUser: 3 } }));
 afterAll(async () => {
   for (const client of clients) client.close();
-  await laurel.close();
 });
 
 async function makeKey(userId: string, more: object = {}, tenantId?: string): Promise<{ key: string; id: string }> {

@@ -1,22 +1,21 @@
 import { WebSocket } from 'undici';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { SentRequest, TestClient } from '../http/client.ts';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { startLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { LiveClient } from './live-client.ts';
+import { opened } from '../stack/opened.ts';
 
-let laurel: TestLaurel;
 /** Another frontend, on which nobody signs out. */
 let other: { admin: TestClient; adminUrl: string };
 const clients: LiveClient[] = [];
 
+const laurel = opened(() => startLaurel({ configuration: STUDY_APP }));
 beforeAll(async () => {
-  laurel = await startLaurel({ configuration: STUDY_APP });
   other = await laurel.another();
 });
 afterAll(async () => {
   for (const client of clients) client.close();
-  await laurel.close();
 });
 
 async function signIn(key = laurel.adminKey): Promise<SentRequest> {

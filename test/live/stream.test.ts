@@ -1,22 +1,21 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { outboxKey } from '../../src/redis/keys.ts';
 import { knownPart } from '../../src/redis/parts.ts';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { startLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { LiveClient, type SeenMessage } from './live-client.ts';
+import { opened } from '../stack/opened.ts';
 
-let laurel: TestLaurel;
 const clients: LiveClient[] = [];
 /** Receives nothing from the beginning. */
 let quiet: LiveClient;
 
+const laurel = opened(() => startLaurel({ cluster: true, configuration: STUDY_APP, workers: true }));
 beforeAll(async () => {
-  laurel = await startLaurel({ cluster: true, configuration: STUDY_APP, workers: true });
   quiet = await listen({ types: ['streak.lost'] });
 });
 afterAll(async () => {
   for (const client of clients) client.close();
-  await laurel.close();
 });
 
 const event = (id: string, value: number, metric = 'flips') =>

@@ -2,30 +2,27 @@ import { once } from 'node:events';
 import { get, type IncomingMessage } from 'node:http';
 import { connect, type Socket } from 'node:net';
 import { WebSocket } from 'undici';
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import { digestOf, MessageIds } from '../../src/engine/live/stream-message-id.ts';
 import { KeyedIds } from '../../src/engine/ids.ts';
 import { announceLive } from '../../src/redis/live-streams.ts';
 import { listenedKey, markKey, outboxKey, recentKey } from '../../src/redis/keys.ts';
 import { knownPart } from '../../src/redis/parts.ts';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { startLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { RawConnection, rawRequest } from '../http/raw-connection.ts';
 import { LiveClient, type SeenMessage } from './live-client.ts';
+import { opened } from '../stack/opened.ts';
 
-let laurel: TestLaurel;
 const clients: LiveClient[] = [];
 const sockets: Socket[] = [];
 
-beforeAll(async () => {
-  laurel = await startLaurel({ configuration: STUDY_APP, workers: true });
-});
+const laurel = opened(() => startLaurel({ configuration: STUDY_APP, workers: true }));
 afterEach(async () => {
   for (const client of clients.splice(0)) client.close();
   for (const socket of sockets.splice(0)) socket.destroy();
   await vi.waitUntil(() => laurel.services.live.count === 0, { timeout: 120_000 });
 });
-afterAll(() => laurel.close());
 
 const event = (id: string, value = 1) => laurel.app.post('/v1/metrics/flips/event', { user: { id }, value });
 

@@ -2,9 +2,10 @@ import { once } from 'node:events';
 import { connect } from 'node:net';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { WebSocket } from 'undici';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { expect, test } from 'vitest';
+import { startLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
+import { opened } from '../stack/opened.ts';
 
 /** About one in 1,000 was closed at once when a stream began within its upgrade. */
 const OPENED = 1_500;
@@ -12,12 +13,7 @@ const AT_ONCE = 20;
 /** Clients that leave during their upgrade. */
 const LEFT = 1_000;
 
-let laurel: TestLaurel;
-
-beforeAll(async () => {
-  laurel = await startLaurel({ configuration: STUDY_APP });
-});
-afterAll(() => laurel.close());
+const laurel = opened(() => startLaurel({ configuration: STUDY_APP }));
 
 /** The type of the first message of a WebSocket; null: it was closed without any. */
 async function firstMessage(): Promise<string | null> {

@@ -1,22 +1,21 @@
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import { announceLive } from '../../src/redis/live-streams.ts';
 import { knownPart, knownParts } from '../../src/redis/parts.ts';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { startLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { LiveClient, type SeenMessage } from './live-client.ts';
+import { opened } from '../stack/opened.ts';
 
-let laurel: TestLaurel;
 const clients: LiveClient[] = [];
 /** One user of each part. */
 let users: string[];
 
+const laurel = opened(() => startLaurel({ cluster: true, configuration: STUDY_APP, workers: true, spread: 4 }));
 beforeAll(async () => {
-  laurel = await startLaurel({ cluster: true, configuration: STUDY_APP, workers: true, spread: 4 });
   users = knownParts(laurel.redis, 0).map((part) => userOf(({ shard }) => shard === part.shard));
 });
 afterAll(async () => {
   for (const client of clients) client.close();
-  await laurel.close();
 });
 
 /** Each user is given once. */

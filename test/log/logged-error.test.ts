@@ -8,16 +8,16 @@ import { AppError } from '../../src/errors.ts';
 import { errorText, loggedError } from '../../src/telemetry/logged-error.ts';
 import { createLog, lastWords } from '../../src/telemetry/log.ts';
 import { StartError } from '../../src/start-error.ts';
-import { testStack, type TestStack } from '../stack/stack.ts';
+import { testStack } from '../stack/stack.ts';
+import { opened } from '../stack/opened.ts';
 
 const SECRET = 'Planted Person';
 
-let stack: TestStack;
 let redis: Redis;
 let postgres: pg.Pool;
 
+const stack = opened(() => testStack());
 beforeAll(async () => {
-  stack = await testStack();
   redis = new Redis(stack.redisUrl);
   postgres = new pg.Pool({ connectionString: stack.databaseUrl });
   await postgres.query(
@@ -28,7 +28,6 @@ beforeAll(async () => {
 afterAll(async () => {
   redis.disconnect();
   await postgres.end();
-  await stack.close();
 });
 
 /** The error with which the call rejects. */

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { Catalog } from '../../src/domain/catalog.ts';
 import { type Decimal, decimalText } from '../../src/domain/decimal.ts';
 import { NO_PAST } from '../engine/leaderboards/no-past.ts';
@@ -9,7 +9,7 @@ import { createStreakAdmin } from '../../src/engine/streaks/streak-admin.ts';
 import { createStreakReads } from '../../src/engine/streaks/streak-reads.ts';
 import { CatalogBuilder } from '../engine/catalog-builder.ts';
 import { TestUsers } from '../engine/users/test-users.ts';
-import { testDatabase, type TestDatabase } from '../postgres/database.ts';
+import { testDatabase } from '../postgres/database.ts';
 import { dayOf } from '../../src/domain/periods.ts';
 import { finalMs } from '../../src/domain/runs.ts';
 import { dayIn } from '../../src/domain/zone.ts';
@@ -18,6 +18,7 @@ import { catalogOf } from './drawn-catalog.ts';
 import { METRICS, randomCatalog, weekdays } from './random-catalog.ts';
 import { STARTS, ZONES } from './random-history.ts';
 import { onlyPart } from '../stack/only-part.ts';
+import { opened } from '../stack/opened.ts';
 
 /** A sample on every run; `npm run test:long` is a thorough one. */
 const RUNS = Number(process.env['RUNS'] ?? 20);
@@ -27,16 +28,10 @@ const DAYS = 30;
 const END_MS = (DAYS + 1) * 24 * HOUR;
 const USERS = ['a', 'b'] as const;
 
-let database: TestDatabase;
-let engine: TestUsers;
+const database = opened(() => testDatabase());
+const engine = opened(() => new TestUsers(database.stack.redisUrl, new CatalogBuilder().catalog, database.pool));
 beforeAll(async () => {
-  database = await testDatabase();
-  engine = new TestUsers(database.stack.redisUrl, new CatalogBuilder().catalog, database.pool);
   await engine.ready();
-});
-afterAll(async () => {
-  await engine.close();
-  await database.close();
 });
 
 const atMs = fc.integer({ min: 1, max: DAYS * 24 * HOUR });

@@ -1,20 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { StreakSettings } from '../../src/domain/fields/tenant-settings.ts';
 import { CatalogBuilder } from '../engine/catalog-builder.ts';
 import { TestEngine } from '../engine/events/engine.ts';
 import { testStack } from '../stack/stack.ts';
 import { LaurelModel } from './laurel-model.ts';
+import { opened } from '../stack/opened.ts';
 
-let stack: Awaited<ReturnType<typeof testStack>>;
-let engine: TestEngine;
-beforeAll(async () => {
-  stack = await testStack({ database: 'none' });
-  engine = new TestEngine(stack.redisUrl, new CatalogBuilder().catalog);
-});
-afterAll(async () => {
-  await engine.close();
-  await stack.close();
-});
+const stack = opened(() => testStack({ database: 'none' }));
+const engine = opened(() => new TestEngine(stack.redisUrl, new CatalogBuilder().catalog));
 
 /** When an event happens, the user's zone from then on, and the streak's length and whether it was extended. */
 type Act = readonly [at: string, tz: string, length: number, extended: boolean];

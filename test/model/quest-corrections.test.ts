@@ -1,10 +1,11 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { FixedClock } from '../../src/clock.ts';
 import type { Configuration } from '../../src/domain/configuration.ts';
 import { backdated, make, plan } from '../engine/recomputations/recompute-laurel.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { differencesIn } from '../differences.ts';
+import { opened } from '../stack/opened.ts';
 
 /** Users with a random history each, a sample on every run. */
 const RUNS = Number(process.env['RUNS'] ?? 20);
@@ -235,12 +236,8 @@ class ModelUser {
   }
 }
 
-let laurel: TestLaurel;
 const clock = new FixedClock(START_DAY * DAY_MS);
-beforeAll(async () => {
-  laurel = await startLaurel({ configuration: CONFIGURATION, clock, workers: true });
-});
-afterAll(() => laurel.close());
+const laurel = opened(() => startLaurel({ configuration: CONFIGURATION, clock, workers: true }));
 
 /** A millisecond later than anything before. */
 const tick = (): number => (clock.set(clock.now() + 1), clock.now());

@@ -1,13 +1,14 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { noteSpreads } from '../../src/redis/parts.ts';
 import { CatalogBuilder } from '../engine/catalog-builder.ts';
 import { TestUsers } from '../engine/users/test-users.ts';
-import { testDatabase, type TestDatabase } from '../postgres/database.ts';
+import { testDatabase } from '../postgres/database.ts';
 import { catalogOf } from './drawn-catalog.ts';
 import { randomCatalog } from './random-catalog.ts';
 import { randomHistory, type Step } from './random-history.ts';
 import { SideBySide } from './side-by-side.ts';
+import { opened } from '../stack/opened.ts';
 
 /** A sample on every run; `npm run test:long` is a thorough one. */
 const RUNS = Number(process.env['RUNS'] ?? 20);
@@ -16,16 +17,10 @@ const READ: Step = { do: 'read' };
 /** After this, the last run that has scores and whose ranks are rewarded is final: at noon of the day after at most a week. */
 const LONGEST_RUN: Step = { do: 'wait', ms: 9 * 86_400_000 };
 
-let database: TestDatabase;
-let engine: TestUsers;
+const database = opened(() => testDatabase());
+const engine = opened(() => new TestUsers(database.stack.redisUrl, new CatalogBuilder().catalog));
 beforeAll(async () => {
-  database = await testDatabase();
-  engine = new TestUsers(database.stack.redisUrl, new CatalogBuilder().catalog);
   await engine.ready();
-});
-afterAll(async () => {
-  await engine.close();
-  await database.close();
 });
 
 let tenantNo = 100;

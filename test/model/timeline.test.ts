@@ -1,10 +1,10 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { TimelineEntry, TimelineQuery } from '../../src/domain/administration/timeline.ts';
 import { createTimeline } from '../../src/engine/timeline/timeline.ts';
 import { CatalogBuilder } from '../engine/catalog-builder.ts';
 import { TestUsers } from '../engine/users/test-users.ts';
-import { testDatabase, type TestDatabase } from '../postgres/database.ts';
+import { testDatabase } from '../postgres/database.ts';
 import { micros, sum as exactSum } from './decimals.ts';
 import { catalogOf } from './drawn-catalog.ts';
 import { randomCatalog } from './random-catalog.ts';
@@ -12,20 +12,15 @@ import { randomHistory } from './random-history.ts';
 import { SideBySide } from './side-by-side.ts';
 import { stored } from './stored.ts';
 import { pointsOf, totalOf } from './user.ts';
+import { opened } from '../stack/opened.ts';
 
 /** A sample on every run; `npm run test:long` is a thorough one. */
 const RUNS = Number(process.env['RUNS'] ?? 10);
 
-let database: TestDatabase;
-let engine: TestUsers;
+const database = opened(() => testDatabase());
+const engine = opened(() => new TestUsers(database.stack.redisUrl, new CatalogBuilder().catalog));
 beforeAll(async () => {
-  database = await testDatabase();
-  engine = new TestUsers(database.stack.redisUrl, new CatalogBuilder().catalog);
   await engine.ready();
-});
-afterAll(async () => {
-  await engine.close();
-  await database.close();
 });
 
 /** All of a timeline, page by page. */

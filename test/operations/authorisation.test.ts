@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import type { Configuration } from '../../src/domain/configuration.ts';
 import { adminOperations, applicationOperations } from '../../src/operations/index.ts';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { startLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { APPLICATION_REQUESTS } from './requests.ts';
+import { opened } from '../stack/opened.ts';
 
 /** Public: the API's descriptions of itself, signing in, and what an address with a signed token admits. */
 const OPEN = new Set([
@@ -59,7 +60,6 @@ const isAllowed = (id: string, status: number): boolean =>
 const isAllowedToUser = (id: string, status: number): boolean =>
   APPLICATION_REQUESTS[id]!.isForServers ? status === 403 : status < 300;
 
-let laurel: TestLaurel;
 let own: string;
 let deleted: string;
 let ofTenantA: string;
@@ -81,8 +81,8 @@ const makeKey = async (
 const makeAdminKey = async (wanted: { access?: string; tenantId?: string }): Promise<string> =>
   (await laurel.admin.post('/v1/admin-api-keys', [{ name: 'walks', ...wanted }])).body.created[0].key;
 
+const laurel = opened(() => startLaurel({ configuration: SPENDABLE, workers: true, testClock: true }));
 beforeAll(async () => {
-  laurel = await startLaurel({ configuration: SPENDABLE, workers: true, testClock: true });
   await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'own' }, value: 1 });
   await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'other' }, value: 1 });
   own = (await makeKey('own')).key;
@@ -95,7 +95,6 @@ beforeAll(async () => {
     over.id,
   ]);
 });
-afterAll(() => laurel.close());
 
 test('every operation of the Application API has a row, and every row an operation', () => {
   expect(application.map(({ id }) => id).toSorted()).toEqual(Object.keys(APPLICATION_REQUESTS).toSorted());

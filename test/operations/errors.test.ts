@@ -1,18 +1,19 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { otherPortHint, similarPathHint } from '../../src/http/paths.ts';
 import { adminOperations, applicationOperations } from '../../src/operations/index.ts';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { startLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
+import { opened } from '../stack/opened.ts';
 
-let laurel: TestLaurel;
 let userKey: string;
-beforeAll(async () => {
+const laurel = opened(async () => {
   const [first, ...others] = STUDY_APP.leaderboards!;
   const hidden = { ...first!, key: 'secret-board', name: 'Secret', status: 'inactive' as const };
-  laurel = await startLaurel({ configuration: { ...STUDY_APP, leaderboards: [first!, ...others, hidden] } });
+  return startLaurel({ configuration: { ...STUDY_APP, leaderboards: [first!, ...others, hidden] } });
+});
+beforeAll(async () => {
   userKey = (await laurel.admin.post('/v1/application-api-keys', [{ userId: 'ada' }])).body.created[0].key;
 });
-afterAll(() => laurel.close());
 
 const EVENT = '/v1/metrics/flips/event';
 const event = { user: { id: 'ada' }, value: 1 };

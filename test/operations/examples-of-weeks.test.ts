@@ -9,6 +9,7 @@ import { smtpServer } from '../engine/messages/smtp-server.ts';
 import { clickUrl, htmlOf, pixelUrl } from '../engine/messages/tracked-html.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { namesShown, sendExchange, shown } from './recorded.ts';
+import { ok } from '../http/client.ts';
 
 // Records again the examples that take weeks or many users, and compares. UPDATE_EXAMPLES=1 writes the answers into them.
 const operations = new Map([...applicationOperations, ...adminOperations].map((one) => [one.id, one]));
@@ -153,13 +154,6 @@ afterAll(async () => {
   const now = WEEKS.exchanges.map((exchange) => ({ ...exchange, answer: answers.get(exchange) ?? exchange.answer }));
   writeFileSync(WEEKS.file, `${JSON.stringify(now, null, 2)}\n`);
 });
-
-// oxlint-disable-next-line typescript/no-explicit-any -- tests look into answers of any shape
-async function ok(sent: Promise<{ status: number; body: any }>): Promise<any> {
-  const { status, body } = await sent;
-  if (status >= 300) throw new Error(`${status} ${JSON.stringify(body)}`);
-  return body;
-}
 
 /** Sets the clock, `YYYY-MM-DDTHH:MM` in UTC, and waits for what is due by then. */
 const to = (time: string): Promise<void> => ok(laurel.admin.put('/v1/clock', { now: `${time}:00.000Z` }));

@@ -1,19 +1,18 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { occasionMessageId } from '../../src/engine/messages/message-queue.ts';
 import { addMessagesToSend } from '../../src/postgres/notifications/messages.ts';
 import { transaction } from '../../src/postgres/transaction.ts';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { startLaurel } from '../laurel.ts';
+import { opened } from '../stack/opened.ts';
 
 const PUBLIC_URL = 'https://laurel.example/base';
 const PATH = '/v1/messages/feedback';
 
-let laurel: TestLaurel;
 let url: string;
+const laurel = opened(() => startLaurel({ workers: true, publicUrl: PUBLIC_URL }));
 beforeAll(async () => {
-  laurel = await startLaurel({ workers: true, publicUrl: PUBLIC_URL });
   url = (await laurel.admin.put(PATH, {})).body.url;
 });
-afterAll(() => laurel.close());
 
 const report = async (body: unknown, to = url) => {
   const { status, json } = await fetch(`${laurel.appUrl}${to.slice(PUBLIC_URL.length)}`, {

@@ -1,14 +1,16 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { Configuration } from '../../src/domain/configuration.ts';
 import { Persister } from '../../src/engine/persist/persister.ts';
 import type { Operation } from '../../src/operations/operation.ts';
 import { adminOperations, applicationOperations } from '../../src/operations/index.ts';
 import { knownParts } from '../../src/redis/parts.ts';
 import { keysOf } from '../stack/all-servers.ts';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { startLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { APPLICATION_REQUESTS } from './requests.ts';
+import { opened } from '../stack/opened.ts';
+import { ok } from '../http/client.ts';
 
 // The holder of a read-only admin key calls everything that it may call, over HTTP and as an assistant: nothing changes, and no answer has a
 // secret. No worker runs, so what changes is changed by a request.
@@ -49,25 +51,19 @@ const NO_ID = '0191d6f0-0000-7000-8000-000000000001';
 /** Path parameters of which no list has a value. */
 const GIVEN: Readonly<Record<string, string>> = { version: '1', provider: 'expo', address: 'nobody@example.com' };
 
-let laurel: TestLaurel;
 let readKey: string;
 /** By what they are. */
 const secrets: Record<string, string> = {};
 
-// oxlint-disable-next-line typescript/no-explicit-any -- answers of any shape
-async function ok(answered: Promise<{ status: number; body: unknown }>): Promise<any> {
-  const { status, body } = await answered;
-  expect({ status, body }).toMatchObject({ status: expect.toSatisfy((each: number) => each < 300) });
-  return body;
-}
-
-beforeAll(async () => {
-  laurel = await startLaurel({
+const laurel = opened(() =>
+  startLaurel({
     configuration: CONFIGURATION,
     publicUrl: 'https://laurel.example',
     secretsKey: SECRETS_KEY,
     spread: 1,
-  });
+  }),
+);
+beforeAll(async () => {
   const { admin, app, pool, redis } = laurel;
   readKey = (await ok(admin.post('/v1/admin-api-keys', [{ name: 'reader', access: 'read' }]))).created[0].key;
   const other = (await ok(admin.post('/v1/admin-api-keys', [{ name: 'other' }]))).created[0].key;
@@ -121,7 +117,6 @@ beforeAll(async () => {
   await callAll();
   await useAll();
 });
-afterAll(() => laurel.close());
 
 const isReading = ({ keyScopes, opensStream, scope, id }: Operation): boolean =>
   keyScopes.includes('read') && !opensStream && scope !== 'public' && id !== 'admin_session_delete';

@@ -1,21 +1,12 @@
-import type { Pool } from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { createPool } from '../../src/postgres/pool.ts';
 import { transaction } from '../../src/postgres/transaction.ts';
 import { Bill, currentBill, inOwnTurn, Lane, noCost, TenantLanes } from '../../src/pacing/turns.ts';
-import { testStack, type TestStack } from '../stack/stack.ts';
+import { testStack } from '../stack/stack.ts';
+import { opened } from '../stack/opened.ts';
 
-let stack: TestStack;
-let pool: Pool;
-
-beforeAll(async () => {
-  stack = await testStack({ redis: false });
-  pool = createPool(stack.databaseUrl, { max: 10 });
-});
-afterAll(async () => {
-  await pool.end();
-  await stack.close();
-});
+const stack = opened(() => testStack({ redis: false }));
+const pool = opened(() => createPool(stack.databaseUrl, { max: 10 }), 'end');
 
 const laneOf = (tenant: TenantLanes, isOfUser = true): Lane => new Lane(tenant, { isOfUser, most: () => Infinity });
 

@@ -1,18 +1,17 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { type Decimal, decimalText, toDecimal } from '../../src/domain/decimal.ts';
 import { columns } from '../../src/postgres/columns.ts';
 import { bytesOf, listOf, numericText, textsOf, UnstorableValue } from '../../src/postgres/row-text.ts';
-import { testDatabase, type TestDatabase } from './database.ts';
+import { testDatabase } from './database.ts';
+import { opened } from '../stack/opened.ts';
 
-let database: TestDatabase;
+const database = opened(() => testDatabase({ redis: false }));
 beforeAll(async () => {
-  database = await testDatabase({ redis: false });
   await database.pool.query(`
     CREATE TABLE copied (no int PRIMARY KEY, small smallint, large bigint, exact numeric, words text, id uuid, at timestamptz,
                          day date, document jsonb, list int[])`);
 });
-afterAll(() => database.close());
 
 const whole = fc.oneof(
   fc.integer({ min: -12_000, max: 12_000 }),

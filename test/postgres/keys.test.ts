@@ -1,20 +1,20 @@
 import { createHash } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { createAdminKeys, type AdminKeys, type CreatedAdminKey } from '../../src/postgres/access/admin-keys.ts';
 import { createApplicationKeys, type ApplicationKeys } from '../../src/postgres/access/application-keys.ts';
 import { keyLookup } from '../../src/postgres/access/keys.ts';
-import { testDatabase, type TestDatabase } from './database.ts';
+import { testDatabase } from './database.ts';
+import { opened } from '../stack/opened.ts';
 
 const ADA = { userId: 'ada', scope: 'all', expiresMs: null, formerUserIds: null, rateLimit: null } as const;
 const named = (name: string) => ({ name, access: 'full', tenantId: null }) as const;
 
-let database: TestDatabase;
 let applicationKeys: ApplicationKeys;
 let adminKeys: AdminKeys;
 let announced: string[];
 
+const database = opened(() => testDatabase({ redis: false }));
 beforeAll(async () => {
-  database = await testDatabase({ redis: false });
   const announce = async (message: string): Promise<void> => void announced.push(message);
   applicationKeys = createApplicationKeys(database.pool, announce);
   adminKeys = createAdminKeys(database.pool, announce);
@@ -24,8 +24,6 @@ beforeEach(async () => {
   announced = [];
   await database.pool.query('DELETE FROM admin_keys; DELETE FROM application_keys');
 });
-
-afterAll(() => database.close());
 
 const revision = async (): Promise<number> =>
   (await database.pool.query('SELECT revision FROM organisation')).rows[0].revision;

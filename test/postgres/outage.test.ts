@@ -1,16 +1,13 @@
 import pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { isPostgresOutage, isUnanswered } from '../../src/postgres/transaction.ts';
 import { deadPort, muteServer, reasonOf } from '../failures.ts';
-import { testDatabase, type TestDatabase } from './database.ts';
+import { testDatabase } from './database.ts';
+import { opened } from '../stack/opened.ts';
 
 // Real failures of Postgres and its client.
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await testDatabase();
-});
-afterAll(() => database.close());
+const database = opened(() => testDatabase());
 
 /** Whether an error is an outage, and whether its statement may still run. */
 const kindOf = (error: Error): [outage: boolean, unanswered: boolean] => [isPostgresOutage(error), isUnanswered(error)];

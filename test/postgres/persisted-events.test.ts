@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { findPersistedEvents } from '../../src/postgres/persisted-events.ts';
-import { testDatabase, type TestDatabase } from './database.ts';
+import { testDatabase } from './database.ts';
+import { opened } from '../stack/opened.ts';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await testDatabase();
-});
-afterAll(() => database.close());
+const database = opened(() => testDatabase());
 
 test('value and total return exactly where doubles would round them', async () => {
   const id = '0197f0000000700080000000abcd0000';

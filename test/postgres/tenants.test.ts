@@ -1,17 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { createPool } from '../../src/postgres/pool.ts';
 import { type TenantRow, Tenants } from '../../src/postgres/tenants.ts';
-import { testDatabase, type TestDatabase } from './database.ts';
+import { testDatabase } from './database.ts';
+import { opened } from '../stack/opened.ts';
 
 const NOBODY = '00000000-0000-7000-8000-000000000000';
-let database: TestDatabase;
 let tenants: Tenants;
 let announced: string[];
 
-beforeAll(async () => {
-  database = await testDatabase();
-});
+const database = opened(() => testDatabase());
 
 beforeEach(async () => {
   await database.pool.query('DELETE FROM tenants WHERE no > 0; UPDATE organisation SET multi_tenancy = false');
@@ -19,8 +17,6 @@ beforeEach(async () => {
   tenants = new Tenants({ pool: database.pool, announce: async (message) => void announced.push(message) });
   await tenants.refresh();
 });
-
-afterAll(() => database.close());
 
 async function created(customerId: string): Promise<TenantRow> {
   const [row] = await tenants.create([{ customerId, name: customerId.toUpperCase() }], { who: 'test' });

@@ -1,16 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import { createLog } from '../../src/telemetry/log.ts';
 import { FORM_LOCK } from '../../src/postgres/running-versions.ts';
 import { openLaurel } from '../../src/processes/composition.ts';
 import { startWorkers } from '../../workers/start.ts';
-import { testDatabase, type TestDatabase } from '../postgres/database.ts';
+import { testDatabase } from '../postgres/database.ts';
+import { opened } from '../stack/opened.ts';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await testDatabase();
-});
-afterAll(() => database.close());
+const database = opened(() => testDatabase());
 
 const log = createLog({ level: 'silent', name: 'test' });
 const OTHER_FORM = 999_999;

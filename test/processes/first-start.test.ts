@@ -1,14 +1,11 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { readEnv } from '../../src/settings/env.ts';
 import { prepareDatabase, welcome } from '../../src/processes/first-start.ts';
 import { isConsoleBuilt } from '../../src/processes/pages.ts';
-import { testDatabase, type TestDatabase } from '../postgres/database.ts';
+import { testDatabase } from '../postgres/database.ts';
+import { opened } from '../stack/opened.ts';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await testDatabase();
-});
-afterAll(() => database.close());
+const database = opened(() => testDatabase());
 
 const start = async (variables: Record<string, string>) => {
   const env = readEnv({ LAUREL_DEMO: '0', ...variables });

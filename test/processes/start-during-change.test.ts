@@ -1,23 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { channelOf } from '../../src/redis/signals.ts';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { startLaurel } from '../laurel.ts';
 import { CuttingProxy } from '../stack/cutting-proxy.ts';
 import { testStack } from '../stack/stack.ts';
+import { opened } from '../stack/opened.ts';
 
-let stack: Awaited<ReturnType<typeof testStack>>;
-let proxy: CuttingProxy;
-let laurel: TestLaurel;
-
-beforeAll(async () => {
-  stack = await testStack({ database: 'none' });
-  proxy = new CuttingProxy(stack.redisUrl);
-  laurel = await startLaurel({ redisUrl: stack.redisUrl });
-});
-afterAll(async () => {
-  await laurel.close();
-  proxy.close();
-  await stack.close();
-});
+const stack = opened(() => testStack({ database: 'none' }));
+const proxy = opened(() => new CuttingProxy(stack.redisUrl));
+const laurel = opened(() => startLaurel({ redisUrl: stack.redisUrl }));
 
 test('a frontend that starts during a change begins with the change', async () => {
   const change = async (): Promise<void> => {

@@ -1,21 +1,14 @@
-import type { Redis } from 'ioredis';
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { createRedis, redisReady } from '../../src/redis/client.ts';
 import { readJoined } from '../../src/redis/joined-reads.ts';
 import { Bill, currentBill, Lane, noCost, TenantLanes } from '../../src/pacing/turns.ts';
-import { testStack, type TestStack } from '../stack/stack.ts';
+import { testStack } from '../stack/stack.ts';
+import { opened } from '../stack/opened.ts';
 
-let stack: TestStack;
-let redis: Redis;
-
+const stack = opened(() => testStack({ database: 'none' }));
+const redis = opened(() => createRedis(stack.redisUrl), 'disconnect');
 beforeAll(async () => {
-  stack = await testStack({ database: 'none' });
-  redis = createRedis(stack.redisUrl);
   await redisReady(redis);
-});
-afterAll(async () => {
-  redis.disconnect();
-  await stack.close();
 });
 
 /** How often Redis has executed MGET. */

@@ -1,17 +1,14 @@
 import { Redis } from 'ioredis';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { createRedis, redisReady } from '../../src/redis/client.ts';
 import { isConnectionLost, isRedisOutage } from '../../src/redis/outage.ts';
 import { deadPort, reasonOf } from '../failures.ts';
-import { testDatabase, type TestDatabase } from '../postgres/database.ts';
+import { testDatabase } from '../postgres/database.ts';
+import { opened } from '../stack/opened.ts';
 
 // Real failures of Redis and its client.
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await testDatabase();
-});
-afterAll(() => database.close());
+const database = opened(() => testDatabase());
 
 /** Whether an error is an outage, and whether its command may have been executed. */
 const kindOf = (error: Error): [outage: boolean, lost: boolean] => [isRedisOutage(error), isConnectionLost(error)];

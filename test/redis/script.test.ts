@@ -1,22 +1,15 @@
 import { Redis } from 'ioredis';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { boardKeyPrefix, pointsKey } from '../../src/redis/keys.ts';
 import { TOTALS } from '../../src/redis/lua-library.ts';
 import { forgetOtherScripts, Script } from '../../src/redis/script.ts';
 import { withEngineOn } from '../engine/events/engine.ts';
 import { testStack } from '../stack/stack.ts';
 import { onlyPart } from '../stack/only-part.ts';
+import { opened } from '../stack/opened.ts';
 
-let stack: Awaited<ReturnType<typeof testStack>>;
-let redis: Redis;
-beforeAll(async () => {
-  stack = await testStack({ database: 'none' });
-  redis = new Redis(stack.redisUrl);
-});
-afterAll(async () => {
-  await redis.quit();
-  await stack.close();
-});
+const stack = opened(() => testStack({ database: 'none' }));
+const redis = opened(() => new Redis(stack.redisUrl), 'quit');
 
 const libraries = async (): Promise<string[]> =>
   ((await redis.call('FUNCTION', 'LIST', 'LIBRARYNAME', 'laurel_*')) as string[][]).map(([, name]) => name!);

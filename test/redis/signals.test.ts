@@ -1,28 +1,19 @@
 import { Redis } from 'ioredis';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { Signals } from '../../src/redis/signals.ts';
 import { listenLive } from '../../src/redis/live-streams.ts';
 import { Receiver } from '../engine/webhooks/receiver.ts';
 import { startLaurel } from '../laurel.ts';
 import { LiveClient } from '../live/live-client.ts';
-import { testStack, type TestStack } from '../stack/stack.ts';
+import { testStack } from '../stack/stack.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { everybodyOf } from './everybody-of.ts';
+import { opened } from '../stack/opened.ts';
 
 const AN_HOUR_MS = 3_600_000;
 
-let stack: TestStack;
-let redis: Redis;
-
-beforeAll(async () => {
-  stack = await testStack({ database: 'none' });
-  redis = new Redis(stack.redisUrl);
-});
-
-afterAll(async () => {
-  redis.disconnect();
-  await stack.close();
-});
+const stack = opened(() => testStack({ database: 'none' }));
+const redis = opened(() => new Redis(stack.redisUrl), 'disconnect');
 
 /** The URL of Redis for a user with these rules. */
 async function urlOf(user: string, ...rules: string[]): Promise<string> {

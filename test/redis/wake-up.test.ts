@@ -1,26 +1,22 @@
 import { Queue } from 'bullmq';
-import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { createRedis, redisReady } from '../../src/redis/client.ts';
 import { QUEUE_PREFIX } from '../../src/redis/keys.ts';
 import { PERSIST_QUEUE, WakeUp, type ShardJob } from '../../src/redis/wake-up.ts';
-import { testStack, type TestStack } from '../stack/stack.ts';
+import { testStack } from '../stack/stack.ts';
+import { opened } from '../stack/opened.ts';
 
-let stack: TestStack;
-let redis: Redis;
 let queue: Queue<ShardJob>;
 
+const stack = opened(() => testStack({ database: 'none' }));
+const redis = opened(() => createRedis(stack.redisUrl), 'disconnect');
 beforeAll(async () => {
-  stack = await testStack({ database: 'none' });
-  redis = createRedis(stack.redisUrl);
   await redisReady(redis);
   queue = new Queue(PERSIST_QUEUE, { connection: redis, prefix: QUEUE_PREFIX });
 });
 
 afterAll(async () => {
   await queue.close();
-  redis.disconnect();
-  await stack.close();
 });
 
 const waiting = async (): Promise<number[]> =>

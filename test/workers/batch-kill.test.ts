@@ -1,25 +1,22 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import type { BatchMoment } from '../../src/engine/events/batch-processor.ts';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { startLaurel } from '../laurel.ts';
 import { STUDY_APP } from '../study-app.ts';
 import { DyingWorkers } from './dying-workers.ts';
 import { addTo } from '../../src/grouped.ts';
 import { endChild, exitOf, messageOf } from '../stack/child-process.ts';
+import { opened } from '../stack/opened.ts';
 
 const MOMENTS: BatchMoment[] = ['sent', 'applied'];
 const KILLS = 8;
 const BATCH = 1000;
 
-let laurel: TestLaurel;
 const workers = new DyingWorkers();
 
-beforeAll(async () => {
-  laurel = await startLaurel({ configuration: STUDY_APP });
-});
+const laurel = opened(() => startLaurel({ configuration: STUDY_APP }));
 afterAll(async () => {
   workers.close();
-  await laurel.close();
 });
 
 test('killing a worker in the middle of batches, again and again, leaves every event once and in order', async () => {

@@ -3,10 +3,11 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
 import type { PersistStep } from '../../src/engine/persist/persister.ts';
 import type { ClaimMoment } from '../../src/engine/rewards/claims.ts';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { startLaurel } from '../laurel.ts';
 import { DyingWorkers } from './dying-workers.ts';
 import { differencesIn } from '../differences.ts';
 import { exitOf, messageOf } from '../stack/child-process.ts';
+import { opened } from '../stack/opened.ts';
 
 // The frontend that claims a reward and the worker that stores the spending are killed. One claim of each test is the last of the stock.
 
@@ -18,13 +19,11 @@ const DEATHS: [ClaimMoment, PersistStep][] = [
   ['stored', 'trimmed'],
 ];
 
-let laurel: TestLaurel;
-let redis: TestLaurel['redis'];
 let worker: ChildProcess | undefined;
 const processes = new DyingWorkers();
 const rewardOf = (moment: ClaimMoment, step: PersistStep): string => `${moment}-${step}`;
-beforeAll(async () => {
-  laurel = await startLaurel({
+const laurel = opened(() =>
+  startLaurel({
     configuration: {
       metrics: [{ key: 'work', name: 'Work' }],
       pointsSystems: [
@@ -39,8 +38,10 @@ beforeAll(async () => {
         return { key, name: key, pointsSystemKey: 'coins', price: PRICE, status: 'active', stock: 1 };
       }),
     },
-  });
-  redis = await laurel.connect();
+  }),
+);
+const redis = opened(() => laurel.connect(), 'disconnect');
+beforeAll(async () => {
   await startWorker();
 });
 afterEach(async ({ task }) => {
@@ -49,8 +50,6 @@ afterEach(async ({ task }) => {
 });
 afterAll(async () => {
   processes.close();
-  redis.disconnect();
-  await laurel.close();
 });
 
 async function startWorker(): Promise<void> {

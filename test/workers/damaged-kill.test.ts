@@ -1,4 +1,3 @@
-import type { Redis } from 'ioredis';
 import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { PersistStep } from '../../src/engine/persist/persister.ts';
 import { createRedis, redisReady } from '../../src/redis/client.ts';
@@ -7,22 +6,21 @@ import { backlog } from '../../src/redis/outbox.ts';
 import { WakeUp } from '../../src/redis/wake-up.ts';
 import { eventually } from '../chaos/processes.ts';
 import { eventRecord, packedState, writeEntry } from '../engine/persist/outbox-writer.ts';
-import { testDatabase, type TestDatabase } from '../postgres/database.ts';
+import { testDatabase } from '../postgres/database.ts';
 import { DyingWorkers } from './dying-workers.ts';
 import { endChild, exitOf, messageOf } from '../stack/child-process.ts';
+import { opened } from '../stack/opened.ts';
 
 /** Pending entries, whose steps are enough for every worker to die. */
 const ENOUGH = 60;
 const STEPS: PersistStep[] = ['written', 'committed', 'kept', 'trimmed'];
 
-let database: TestDatabase;
-let redis: Redis;
 let wakeUp: WakeUp;
 const workers = new DyingWorkers();
 
+const database = opened(() => testDatabase());
+const redis = opened(() => createRedis(database.stack.redisUrl), 'disconnect');
 beforeAll(async () => {
-  database = await testDatabase();
-  redis = createRedis(database.stack.redisUrl);
   await redisReady(redis);
   wakeUp = new WakeUp(redis);
   // An empty Redis is rebuilt first, which stores its contents without any of the steps.
@@ -34,8 +32,6 @@ beforeAll(async () => {
 afterAll(async () => {
   workers.close();
   await wakeUp.close();
-  redis.disconnect();
-  await database.close();
 });
 
 /** Written to shard 0: the events to store, the positions of the damaged entries, users' last states. */

@@ -1,16 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { systemClock } from '../../src/clock.ts';
 import { createResources } from '../../src/catalog/resources.ts';
 import type { DeliveryStep } from '../../src/engine/webhooks/deliveries.ts';
 import { Signals } from '../../src/redis/signals.ts';
 import { createRedis, redisReady } from '../../src/redis/client.ts';
 import { Receiver } from '../engine/webhooks/receiver.ts';
-import { testDatabase, type TestDatabase } from '../postgres/database.ts';
+import { testDatabase } from '../postgres/database.ts';
 import { insert, message } from '../postgres/webhooks/messages.ts';
 import { DyingWorkers } from './dying-workers.ts';
 import { endChild, exitOf, messageOf } from '../stack/child-process.ts';
+import { opened } from '../stack/opened.ts';
 
 const STEPS: DeliveryStep[] = ['taken', 'answered', 'recorded'];
 const KILLS = 6;
@@ -18,17 +19,11 @@ const USERS = 20;
 /** The maximum number of pending messages: a worker takes none while it starts, which may take long on a busy machine. */
 const ENOUGH = 120;
 
-let database: TestDatabase;
-let receiver: Receiver;
 const workers = new DyingWorkers();
-beforeAll(async () => {
-  database = await testDatabase();
-  receiver = await Receiver.start();
-});
+const database = opened(() => testDatabase());
+const receiver = opened(() => Receiver.start());
 afterAll(async () => {
   workers.close();
-  await receiver.close();
-  await database.close();
 });
 
 test('killing workers while they deliver leaves every message delivered, none made twice, in order about one user', async () => {

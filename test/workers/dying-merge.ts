@@ -96,5 +96,3 @@ export async function startDyingMerge({ processes, laurel: options, env }: Dying
 
   return { laurel, send, rows, merge, killDuring, startWorker, expectStored, close };
 }
-
-export type DyingMerge = Awaited<ReturnType<typeof startDyingMerge>>;

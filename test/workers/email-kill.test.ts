@@ -1,23 +1,20 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import type { PublishStep } from '../../src/engine/notifications/due/publisher.ts';
 import { type LoggedMessage, emailRows, setChannel, TEMPLATES } from '../engine/messages/channel.ts';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { startLaurel } from '../laurel.ts';
 import { DyingWorkers } from './dying-workers.ts';
 import { exitOf } from '../stack/child-process.ts';
+import { opened } from '../stack/opened.ts';
 
 const STEPS: PublishStep[] = ['made', 'inserted', 'published'];
 const USERS = 30;
 const iso = (day: number, time: string): string => `2030-03-${String(day).padStart(2, '0')}T${time}:00Z`;
 
-let laurel: TestLaurel;
 const workers = new DyingWorkers();
 
-beforeAll(async () => {
-  laurel = await startLaurel({ testClock: true });
-});
+const laurel = opened(() => startLaurel({ testClock: true }));
 afterAll(async () => {
   workers.close();
-  await laurel.close();
 });
 
 const to = async (time: string): Promise<void> => {

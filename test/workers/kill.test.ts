@@ -11,25 +11,25 @@ import { backlog } from '../../src/redis/outbox.ts';
 import { WakeUp } from '../../src/redis/wake-up.ts';
 import { eventRecord, packedState, writeEntry } from '../engine/persist/outbox-writer.ts';
 import { countedDays, storedDays } from '../engine/activity/stored-days.ts';
-import { testDatabase, type TestDatabase } from '../postgres/database.ts';
+import { testDatabase } from '../postgres/database.ts';
 import { DyingWorkers } from './dying-workers.ts';
 import { addTo } from '../../src/grouped.ts';
 import { endChild, exitOf, messageOf } from '../stack/child-process.ts';
+import { opened } from '../stack/opened.ts';
 
 const STEPS: PersistStep[] = ['read', 'written', 'committed', 'trimmed'];
 const KILLS = 8;
 /** The maximum number of pending entries: a worker takes none while it starts, which may take long on a busy machine. */
 const ENOUGH = 300;
 
-let database: TestDatabase;
 let redis: Redis;
 let wakeUp: WakeUp;
 /** Of tenant 0. Nobody listens at its address. */
 let webhookId: string;
 const workers = new DyingWorkers();
 
+const database = opened(() => testDatabase());
 beforeAll(async () => {
-  database = await testDatabase();
   await database.pool.query("INSERT INTO tenants (no, id, name) VALUES (1, gen_random_uuid(), 'One')");
   redis = createRedis(database.stack.redisUrl);
   await redisReady(redis);
@@ -52,7 +52,6 @@ afterAll(async () => {
   workers.close();
   await wakeUp.close();
   redis.disconnect();
-  await database.close();
 });
 
 interface Expected {

@@ -1,20 +1,19 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import type { MergeMoment } from '../../src/engine/users/user-merges.ts';
 import { knownPart } from '../../src/redis/parts.ts';
-import { type DyingMerge, startDyingMerge } from './dying-merge.ts';
+import { startDyingMerge } from './dying-merge.ts';
 import { DyingWorkers } from './dying-workers.ts';
+import { opened } from '../stack/opened.ts';
 
+const processes = new DyingWorkers();
 // The frontend that seals a user and the worker that merges across shards are killed, while events and batches of both users arrive.
 
-let dying: DyingMerge;
-const processes = new DyingWorkers();
-beforeAll(async () => {
+const dying = opened(async () => {
   const configuration = { metrics: [{ key: 'm', name: 'M' }] };
-  dying = await startDyingMerge({ processes, laurel: { spread: 4, configuration }, env: { LEASE_MS: '1000' } });
+  return startDyingMerge({ processes, laurel: { spread: 4, configuration }, env: { LEASE_MS: '1000' } });
 });
 // The worker of a case that failed has ended or is to die.
 afterEach(({ task }) => (task.result?.state === 'fail' ? dying.startWorker() : undefined));
-afterAll(() => dying.close());
 
 const shardOf = (id: string): number => knownPart(dying.laurel.redis, 0, id).shard;
 

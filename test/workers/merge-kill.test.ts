@@ -1,24 +1,23 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterEach, expect, test } from 'vitest';
 import type { PersistStep } from '../../src/engine/persist/persister.ts';
 import type { MergeMoment } from '../../src/engine/users/user-merges.ts';
-import { type DyingMerge, startDyingMerge } from './dying-merge.ts';
+import { startDyingMerge } from './dying-merge.ts';
 import { DyingWorkers } from './dying-workers.ts';
+import { opened } from '../stack/opened.ts';
 
+const processes = new DyingWorkers();
 // The frontend that merges two users and the worker that stores the merge are killed, while events of both users arrive.
 
-let dying: DyingMerge;
-const processes = new DyingWorkers();
-beforeAll(async () => {
+const dying = opened(async () => {
   const trigger = { type: 'metric', metricKey: 'm', metricThreshold: 1, points: 2, status: 'active' } as const;
   const configuration = {
     metrics: [{ key: 'm', name: 'M' }],
     pointsSystems: [{ key: 'xp', name: 'XP', triggers: [trigger] }],
   };
-  dying = await startDyingMerge({ processes, laurel: { spread: 1, configuration } });
+  return startDyingMerge({ processes, laurel: { spread: 1, configuration } });
 });
 // The worker of a case that failed has ended or is to die.
 afterEach(({ task }) => (task.result?.state === 'fail' ? dying.startWorker() : undefined));
-afterAll(() => dying.close());
 
 const DEATHS: [MergeMoment, PersistStep][] = [
   ['noted', 'read'],

@@ -1,7 +1,6 @@
-import { setTimeout as sleep } from 'node:timers/promises';
 import { randomBytes } from 'node:crypto';
 import { pino } from 'pino';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterAll, afterEach, describe, expect, test } from 'vitest';
 import { occasionMessageId, type SendStep } from '../../src/engine/messages/message-queue.ts';
 import type { Medium } from '../../src/domain/notifications/medium.ts';
 import { addMessagesToSend } from '../../src/postgres/notifications/messages.ts';
@@ -10,42 +9,41 @@ import { startWorkers } from '../../workers/start.ts';
 import { TEMPLATES } from '../engine/messages/channel.ts';
 import { expoServer } from '../engine/messages/push/expo-server.ts';
 import { smtpServer } from '../engine/messages/smtp-server.ts';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { startLaurel } from '../laurel.ts';
 import { DyingWorkers } from './dying-workers.ts';
 import { endChild, exitOf, messageOf } from '../stack/child-process.ts';
+import { opened } from '../stack/opened.ts';
+import { until as awaited } from '../waiting.ts';
 
 const PUBLIC_URL = 'https://laurel.example';
 const START_MS = Date.UTC(2030, 2, 1, 9);
 const DAY_MS = 86_400_000;
 const STEPS: SendStep[] = ['claimed', 'sent', 'recorded'];
 const USERS = 12;
-/** For what a quiet machine does in a second. */
-const PATIENCE_MS = 120_000;
 /** Names the worker's connections to Postgres. */
 const DYING = 'dying';
 
 const SECRETS_KEY = randomBytes(32);
 const MEDIA = ['email', 'push'] as const;
 
-let laurel: TestLaurel;
-let expo: Awaited<ReturnType<typeof expoServer>>;
-let smtp: Awaited<ReturnType<typeof smtpServer>>;
 /** How long the server thinks about an e-mail; `null`: for ever. */
 let thinksMs: number | null = 20;
 const workers = new DyingWorkers();
 
-beforeAll(async () => {
-  laurel = await startLaurel({
+const laurel = opened(() =>
+  startLaurel({
     testClock: true,
     webhookAllowPrivate: true,
     publicUrl: PUBLIC_URL,
     secretsKey: SECRETS_KEY,
-  });
-  expo = await expoServer();
-  smtp = await smtpServer({
+  }),
+);
+const expo = opened(() => expoServer());
+const smtp = opened(() =>
+  smtpServer({
     onData: (_stream, _session, done) => void (thinksMs !== null && setTimeout(done, thinksMs)),
-  });
-});
+  }),
+);
 afterEach(async () => {
   smtp.received.length = 0;
   expo.received.length = 0;
@@ -53,9 +51,6 @@ afterEach(async () => {
 });
 afterAll(async () => {
   workers.close();
-  await smtp.close();
-  await expo.close();
-  await laurel.close();
 });
 
 const ok = ({ status, body }: { status: number; body: unknown }): void => {
@@ -111,11 +106,8 @@ async function counts(): Promise<Record<string, number>> {
   return Object.fromEntries(rows.map(({ status, count }) => [status, count]));
 }
 
-async function until(isSo: () => Promise<boolean>): Promise<void> {
-  for (const endMs = performance.now() + PATIENCE_MS; performance.now() < endMs; await sleep(20))
-    if (await isSo()) return;
-  throw new Error(`It did not happen in time: ${JSON.stringify(await counts())}`);
-}
+/** If it does not happen, the error shows the messages. */
+const until = (isSo: () => Promise<boolean>): Promise<boolean> => awaited(isSo, Boolean, counts);
 
 /** Whether there are e-mails of a status, besides some. */
 async function has(status: string, besides: string[] = []): Promise<boolean> {

@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import type { Configuration } from '../../src/domain/configuration.ts';
 import { DAY_MS } from '../../src/domain/periods.ts';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { startLaurel } from '../laurel.ts';
 import { DyingWorkers } from './dying-workers.ts';
+import { opened } from '../stack/opened.ts';
 
 const START_DAY = Date.UTC(2030, 2, 1) / DAY_MS;
 const USERS = 4_000;
@@ -30,15 +31,11 @@ const CONFIGURATION: Configuration = {
   })),
 };
 
-let laurel: TestLaurel;
 const workers = new DyingWorkers();
 
-beforeAll(async () => {
-  laurel = await startLaurel({ testClock: true });
-});
+const laurel = opened(() => startLaurel({ testClock: true }));
 afterAll(async () => {
   workers.close();
-  await laurel.close();
 });
 
 const to = async (ms: number): Promise<number> =>

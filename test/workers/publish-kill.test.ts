@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { createResources } from '../../src/catalog/resources.ts';
 import { systemClock } from '../../src/clock.ts';
 import type { Notification } from '../../src/domain/notifications/notification.ts';
@@ -7,26 +7,21 @@ import { messageId } from '../../src/engine/notifications/listeners.ts';
 import { throttle } from '../../src/engine/notifications/throttles.ts';
 import { transaction } from '../../src/postgres/transaction.ts';
 import { Receiver } from '../engine/webhooks/receiver.ts';
-import { testDatabase, type TestDatabase } from '../postgres/database.ts';
+import { testDatabase } from '../postgres/database.ts';
 import { DyingWorkers } from './dying-workers.ts';
 import { endChild, exitOf, messageOf } from '../stack/child-process.ts';
+import { opened } from '../stack/opened.ts';
 
 const STEPS: PublishStep[] = ['made', 'inserted', 'published'];
 const USERS = 30;
 const MINUTE_MS = 60_000;
 const SYSTEM = '00000000-0000-4000-8000-000000000001';
 
-let database: TestDatabase;
-let receiver: Receiver;
 const workers = new DyingWorkers();
-beforeAll(async () => {
-  database = await testDatabase();
-  receiver = await Receiver.start();
-});
+const database = opened(() => testDatabase());
+const receiver = opened(() => Receiver.start());
 afterAll(async () => {
   workers.close();
-  await receiver.close();
-  await database.close();
 });
 
 const points = (userId: string, total: number, atMs: number): Notification => ({

@@ -1,5 +1,4 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import type { Redis } from 'ioredis';
 import { pino } from 'pino';
 import { afterAll, afterEach, beforeAll, beforeEach, expect, test } from 'vitest';
 import { FixedClock } from '../../src/clock.ts';
@@ -16,19 +15,18 @@ import { scheduleWorker } from '../../workers/jobs/schedule.ts';
 import { jobWorker } from '../../workers/jobs/run-jobs.ts';
 import { watchOutbox } from '../../workers/watch.ts';
 import { eventRecord, writeEntry } from '../engine/persist/outbox-writer.ts';
-import { testDatabase, type TestDatabase } from '../postgres/database.ts';
+import { testDatabase } from '../postgres/database.ts';
+import { opened } from '../stack/opened.ts';
 
 /** With this interval polling does nothing in these tests. */
 const backstopMs = 3_600_000;
 const log = pino({ level: 'silent' });
 let ending: AbortController;
-let database: TestDatabase;
-let redis: Redis;
 let signals: Signals;
 
+const database = opened(() => testDatabase());
+const redis = opened(() => createRedis(database.stack.redisUrl), 'disconnect');
 beforeAll(async () => {
-  database = await testDatabase();
-  redis = createRedis(database.stack.redisUrl);
   await redisReady(redis);
   signals = new Signals(redis);
   await signals.start();
@@ -42,8 +40,6 @@ afterEach(() => noteShardsInUse(redis, null));
 
 afterAll(async () => {
   await signals.close();
-  redis.disconnect();
-  await database.close();
 });
 
 /** The number of calls of each command of Redis. */

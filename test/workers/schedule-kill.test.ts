@@ -1,9 +1,10 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { afterAll, expect, test } from 'vitest';
 import { createClockControl } from '../../src/engine/schedule/clock-control.ts';
 import type { TestClock } from '../../src/engine/schedule/test-clock.ts';
-import { startLaurel, type TestLaurel } from '../laurel.ts';
+import { startLaurel } from '../laurel.ts';
 import { DyingWorkers } from './dying-workers.ts';
+import { opened } from '../stack/opened.ts';
 
 const HOUR = 3_600_000;
 const START = Date.UTC(2030, 2, 1);
@@ -11,15 +12,11 @@ const ROUNDS = 4;
 const HOURS = 12;
 const USERS = 40;
 
-let laurel: TestLaurel;
 const workers = new DyingWorkers();
 
-beforeAll(async () => {
-  laurel = await startLaurel({ testClock: true });
-});
+const laurel = opened(() => startLaurel({ testClock: true }));
 afterAll(async () => {
   workers.close();
-  await laurel.close();
 });
 
 const to = (ms: number) => laurel.admin.put('/v1/clock', { now: new Date(ms).toISOString() });

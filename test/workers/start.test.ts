@@ -6,16 +6,16 @@ import { outboxKey } from '../../src/redis/keys.ts';
 import { backlog, persistLagMs } from '../../src/redis/outbox.ts';
 import { startWorkers, type Workers } from '../../workers/start.ts';
 import { eventRecord, writeEntry } from '../engine/persist/outbox-writer.ts';
-import { testDatabase, type TestDatabase } from '../postgres/database.ts';
+import { testDatabase } from '../postgres/database.ts';
+import { opened } from '../stack/opened.ts';
 
-let database: TestDatabase;
 let redis: Redis;
 let workers: Workers | undefined;
 let logged: Record<string, unknown>[] = [];
 const log = pino({ level: 'warn' }, { write: (line) => void logged.push(JSON.parse(line) as Record<string, unknown>) });
 
+const database = opened(() => testDatabase());
 beforeAll(async () => {
-  database = await testDatabase();
   // A tenant on each of the shards that the test writes to: the others are not checked.
   await database.pool.query(
     "INSERT INTO tenants (no, id, name) SELECT no, gen_random_uuid(), 'tenant' FROM generate_series(1, 7) AS no",
@@ -31,7 +31,6 @@ afterEach(async () => {
 
 afterAll(async () => {
   redis.disconnect();
-  await database.close();
 });
 
 const start = async (onStep?: () => void): Promise<Workers> =>

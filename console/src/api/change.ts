@@ -3,21 +3,19 @@ import { useEffect, useRef, useState } from 'react';
 import { useSay } from '../ui/toasts.tsx';
 import { curlOf } from './client.ts';
 
+interface UseChangeProps<Input = void, Output = unknown> {
+  run: (input: Input) => Promise<Output>;
+  done?: string;
+  quiet?: boolean;
+}
+
 /**
  * A change through the API. When it succeeds, `done` is shown, the caller's `onSuccess` runs, and all queries are read again. It is
  * pending until they are, and then `onRead` runs: what is on the screen may be older than the change until then. An error is shown
  * too, unless `quiet`: then the caller shows it beside its cause while it is on the screen. Until a change has ended, another one is
  * ignored. `curl` makes the command that sends the same request.
  */
-export function useChange<Input = void, Output = unknown>({
-  run,
-  done,
-  quiet = false,
-}: {
-  run: (input: Input) => Promise<Output>;
-  done?: string;
-  quiet?: boolean;
-}) {
+export function useChange<Input = void, Output = unknown>({ run, done, quiet = false }: UseChangeProps<Input, Output>) {
   const queries = useQueryClient();
   const say = useSay();
   const isShown = useRef(false);

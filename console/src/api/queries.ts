@@ -24,27 +24,19 @@ export type User = AdminRead<'/v1/users'>[number];
 export type TimelineEntry = AdminRead<'/v1/users/{id}/timeline'>['entries'][number];
 export type Activity = AdminRead<'/v1/activity'>;
 
+const list = <T>(queryKey: readonly string[], page: Parameters<typeof all<T>>[0]) =>
+  queryOptions({ queryKey, queryFn: () => all(page) });
+const single = <T>(queryKey: readonly string[], read: () => Parameters<typeof answer<T>>[0]) =>
+  queryOptions({ queryKey, queryFn: () => answer(read()) });
+
 /** Configuration that many screens read. A change of any part makes all of it stale: see `useChange`. */
-export const metricsQuery = queryOptions({
-  queryKey: ['metrics'],
-  queryFn: () => all((query) => admin.GET('/v1/metrics', { params: { query } })),
-});
-export const attributesQuery = queryOptions({
-  queryKey: ['attributes'],
-  queryFn: () => all((query) => admin.GET('/v1/attributes', { params: { query } })),
-});
-export const eventSettingsQuery = queryOptions({
-  queryKey: ['event-settings'],
-  queryFn: () => answer(admin.GET('/v1/events/settings')),
-});
-export const achievementsQuery = queryOptions({
-  queryKey: ['achievements'],
-  queryFn: () => all((query) => admin.GET('/v1/achievements', { params: { query } })),
-});
-export const pointsQuery = queryOptions({
-  queryKey: ['points'],
-  queryFn: () => all((query) => admin.GET('/v1/points', { params: { query } })),
-});
+export const metricsQuery = list(['metrics'], (query) => admin.GET('/v1/metrics', { params: { query } }));
+export const attributesQuery = list(['attributes'], (query) => admin.GET('/v1/attributes', { params: { query } }));
+export const eventSettingsQuery = single(['event-settings'], () => admin.GET('/v1/events/settings'));
+export const achievementsQuery = list(['achievements'], (query) =>
+  admin.GET('/v1/achievements', { params: { query } }),
+);
+export const pointsQuery = list(['points'], (query) => admin.GET('/v1/points', { params: { query } }));
 /** The triggers of a points system. */
 export const triggersQuery = (systemId: string) =>
   queryOptions({
@@ -52,34 +44,15 @@ export const triggersQuery = (systemId: string) =>
     queryFn: () =>
       all((query) => admin.GET('/v1/points/{systemId}/triggers', { params: { path: { systemId }, query } })),
   });
-export const leaderboardsQuery = queryOptions({
-  queryKey: ['leaderboards'],
-  queryFn: () => all((query) => admin.GET('/v1/leaderboards', { params: { query } })),
-});
-export const rewardsQuery = queryOptions({
-  queryKey: ['rewards'],
-  queryFn: () => all((query) => admin.GET('/v1/rewards', { params: { query } })),
-});
-export const webhooksQuery = queryOptions({
-  queryKey: ['webhooks'],
-  queryFn: () => all((query) => admin.GET('/v1/webhooks', { params: { query } })),
-});
-export const adminKeysQuery = queryOptions({
-  queryKey: ['admin-keys'],
-  queryFn: () => all((query) => admin.GET('/v1/admin-api-keys', { params: { query } })),
-});
-export const raritiesQuery = queryOptions({
-  queryKey: ['rarities'],
-  queryFn: () => answer(application.GET('/v1/achievements')),
-});
-export const organisationQuery = queryOptions({
-  queryKey: ['organisation'],
-  queryFn: () => answer(admin.GET('/v1/organisation')),
-});
-export const settingsQuery = queryOptions({
-  queryKey: ['settings'],
-  queryFn: () => answer(admin.GET('/v1/settings')),
-});
+export const leaderboardsQuery = list(['leaderboards'], (query) =>
+  admin.GET('/v1/leaderboards', { params: { query } }),
+);
+export const rewardsQuery = list(['rewards'], (query) => admin.GET('/v1/rewards', { params: { query } }));
+export const webhooksQuery = list(['webhooks'], (query) => admin.GET('/v1/webhooks', { params: { query } }));
+export const adminKeysQuery = list(['admin-keys'], (query) => admin.GET('/v1/admin-api-keys', { params: { query } }));
+export const raritiesQuery = single(['rarities'], () => application.GET('/v1/achievements'));
+export const organisationQuery = single(['organisation'], () => admin.GET('/v1/organisation'));
+export const settingsQuery = single(['settings'], () => admin.GET('/v1/settings'));
 const OPEN_JOBS_MS = 1_000;
 /** Waiting and running jobs, polled until there are none. */
 export const openJobsQuery = queryOptions({
@@ -98,14 +71,12 @@ export const managedUserQuery = (id: string) =>
     queryFn: () => answer(admin.GET('/v1/users/{id}', { params: { path: { id } } })),
   });
 /** Figures of lists: those of the last 30 days, in one request per list. */
-export const metricFiguresQuery = queryOptions({
-  queryKey: ['metrics', 'figures'],
-  queryFn: () => answer(admin.GET('/v1/analytics/metrics', { params: { query: { days: true } } })),
-});
-export const leaderboardFiguresQuery = queryOptions({
-  queryKey: ['leaderboards', 'figures'],
-  queryFn: () => answer(admin.GET('/v1/analytics/leaderboards')),
-});
+export const metricFiguresQuery = single(['metrics', 'figures'], () =>
+  admin.GET('/v1/analytics/metrics', { params: { query: { days: true } } }),
+);
+export const leaderboardFiguresQuery = single(['leaderboards', 'figures'], () =>
+  admin.GET('/v1/analytics/leaderboards'),
+);
 
 /** The last 30 days; live messages refresh it. */
 export const activityQuery = queryOptions({

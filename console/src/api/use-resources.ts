@@ -1,4 +1,4 @@
-import { useQuery } from '@tanstack/react-query';
+import { useQueries } from '@tanstack/react-query';
 import type { LinkProps } from '@tanstack/react-router';
 import {
   achievementsQuery,
@@ -19,65 +19,35 @@ export interface Entry {
   link: Pick<LinkProps, 'to' | 'params' | 'search' | 'hash'>;
 }
 
+/** The lists of resources, and where each resource is edited or shown. */
+const LISTS: readonly { kind: string; query: object; linkOf: (resource: Listed) => Entry['link'] }[] = [
+  { kind: 'Metric', query: metricsQuery, linkOf: ({ id }) => ({ to: '/metrics', hash: `edit-${id}` }) },
+  { kind: 'Attribute', query: attributesQuery, linkOf: ({ id }) => ({ to: '/attributes', hash: `edit-${id}` }) },
+  { kind: 'Achievement', query: achievementsQuery, linkOf: ({ id }) => ({ to: '/achievements', hash: `edit-${id}` }) },
+  { kind: 'Points system', query: pointsQuery, linkOf: ({ id }) => ({ to: '/points/$id', params: { id } }) },
+  {
+    kind: 'Leaderboard',
+    query: leaderboardsQuery,
+    linkOf: ({ key }) => ({ to: '/leaderboards/$key', params: { key: key! } }),
+  },
+  { kind: 'Reward', query: rewardsQuery, linkOf: ({ id }) => ({ to: '/rewards', hash: `edit-${id}` }) },
+  { kind: 'Webhook', query: webhooksQuery, linkOf: ({ id }) => ({ to: '/webhooks/$id', params: { id } }) },
+];
+
+interface Listed {
+  id: string;
+  name: string;
+  key?: string;
+  url?: string;
+}
+
 /** Every configured resource. Reads nothing unless it is `enabled`. */
-export function useResources(isEnabled: boolean): (Entry & { id: string })[] {
-  const enabled = { enabled: isEnabled };
-  const metrics = useQuery({ ...metricsQuery, ...enabled }).data ?? [];
-  const attributes = useQuery({ ...attributesQuery, ...enabled }).data ?? [];
-  const achievements = useQuery({ ...achievementsQuery, ...enabled }).data ?? [];
-  const systems = useQuery({ ...pointsQuery, ...enabled }).data ?? [];
-  const boards = useQuery({ ...leaderboardsQuery, ...enabled }).data ?? [];
-  const rewards = useQuery({ ...rewardsQuery, ...enabled }).data ?? [];
-  const webhooks = useQuery({ ...webhooksQuery, ...enabled }).data ?? [];
-  return [
-    ...metrics.map(({ id, name, key }) => ({
-      id,
-      kind: 'Metric',
-      text: name,
-      key,
-      link: { to: '/metrics', hash: `edit-${id}` } as const,
-    })),
-    ...attributes.map(({ id, name, key }) => ({
-      id,
-      kind: 'Attribute',
-      text: name,
-      key,
-      link: { to: '/attributes', hash: `edit-${id}` } as const,
-    })),
-    ...achievements.map(({ id, name, key }) => ({
-      id,
-      kind: 'Achievement',
-      text: name,
-      key,
-      link: { to: '/achievements', hash: `edit-${id}` } as const,
-    })),
-    ...systems.map(({ id, name, key }) => ({
-      id,
-      kind: 'Points system',
-      text: name,
-      key,
-      link: { to: '/points/$id', params: { id } } as const,
-    })),
-    ...boards.map(({ id, name, key }) => ({
-      id,
-      kind: 'Leaderboard',
-      text: name,
-      key,
-      link: { to: '/leaderboards/$key', params: { key } } as const,
-    })),
-    ...rewards.map(({ id, name, key }) => ({
-      id,
-      kind: 'Reward',
-      text: name,
-      key,
-      link: { to: '/rewards', hash: `edit-${id}` } as const,
-    })),
-    ...webhooks.map(({ id, name, url }) => ({
-      id,
-      kind: 'Webhook',
-      text: name,
-      key: url,
-      link: { to: '/webhooks/$id', params: { id } } as const,
-    })),
-  ];
+export function useResources(enabled: boolean): (Entry & { id: string })[] {
+  const lists = useQueries({ queries: LISTS.map(({ query }) => ({ ...(query as typeof metricsQuery), enabled })) });
+  return LISTS.flatMap(({ kind, linkOf }, index) =>
+    ((lists[index]!.data ?? []) as readonly Listed[]).map((resource) => {
+      const { id, name, key, url } = resource;
+      return { id, kind, text: name, key: key ?? url, link: linkOf(resource) };
+    }),
+  );
 }

@@ -1,6 +1,6 @@
 import { Plus, X } from 'lucide-react';
 import { Button } from '../ui/button.tsx';
-import { SelectInput } from '../ui/fields.tsx';
+import { FieldGroup, SelectInput } from '../ui/fields.tsx';
 import { AttributeValueInput } from '../ui/suggestions.tsx';
 import type { Option } from './field.ts';
 import { Options } from '../ui/options.tsx';
@@ -10,24 +10,20 @@ export interface Condition {
   attributeValue: string;
 }
 
-/** Conditions on attributes: all of them must hold. */
-export function Conditions({
-  label,
-  options,
-  value,
-  onChange,
-}: {
+interface ConditionsProps {
   label: string;
   options: readonly Option[];
   value: readonly Condition[];
   onChange: (value: Condition[]) => void;
-}) {
+}
+
+/** Conditions on attributes: all of them must hold. */
+export function Conditions({ label, options, value, onChange }: ConditionsProps) {
   if (options.length === 0) return null;
   const change = (index: number, part: Partial<Condition>): void =>
     onChange(value.map((condition, at) => (at === index ? { ...condition, ...part } : condition)));
   return (
-    <fieldset className="flex min-w-0 flex-col gap-2">
-      <legend className="mb-1 font-medium">{label}</legend>
+    <FieldGroup label={label}>
       {value.map((condition, index) => (
         <div key={index} className="flex items-center gap-2">
           <SelectInput
@@ -60,6 +56,6 @@ export function Conditions({
       >
         <Plus size={14} aria-hidden /> Add a condition
       </Button>
-    </fieldset>
+    </FieldGroup>
   );
 }

@@ -1,8 +1,8 @@
 import type { Leaderboard } from '../api/queries.ts';
 import { Badge } from '../ui/badge.tsx';
-import { Labelled, SelectInput, TextArea, TextInput } from '../ui/fields.tsx';
+import { FieldGroup, ProblemText, Labelled, SelectInput, TextArea, TextInput } from '../ui/fields.tsx';
 import { Conditions, type Condition } from './conditions.tsx';
-import type { Field, Option } from './field.ts';
+import type { Field, InputOf, Option } from './field.ts';
 import { GuardInputs } from './guards.tsx';
 import { JsonInput } from './json-input.tsx';
 import { LeagueInputs } from './leagues.tsx';
@@ -28,22 +28,17 @@ function localMoment(iso: string): string {
 /** The moment of a local time to the minute. */
 export const isoOf = (local: string): string => (local === '' ? '' : new Date(local).toISOString());
 
-/** The input of a field. */
-export function FieldInput({
-  field,
-  required,
-  value,
-  onChange,
-  disabled,
-  problem,
-}: {
+interface FieldInputProps {
   field: Field;
   required: boolean;
   value: unknown;
   onChange: (value: unknown) => void;
   disabled: boolean;
   problem: string | undefined;
-}) {
+}
+
+/** The input of a field. */
+export function FieldInput({ field, required, value, onChange, disabled, problem }: FieldInputProps) {
   const { label, hint, input, options = [], lists = [] } = field;
   if (field.custom !== undefined) return field.custom({ value, onChange, problem });
   const shared = { required, disabled, 'aria-invalid': problem !== undefined };
@@ -63,75 +58,29 @@ export function FieldInput({
         {hint !== undefined && <p className="text-xs text-muted">{hint}</p>}
       </div>
     );
+  const common = { label, hint, problem, onChange };
   if (input === 'many')
-    return (
-      <ChooseMany
-        label={label}
-        hint={hint}
-        options={options}
-        chosen={(value as string[] | undefined) ?? []}
-        onChange={onChange}
-        problem={problem}
-      />
-    );
+    return <ChooseMany {...common} options={options} value={(value as string[] | undefined) ?? []} />;
   if (input === 'weekdays')
     return (
       <ChooseMany
-        label={label}
+        {...common}
+        hint={undefined}
         options={WEEKDAYS}
-        chosen={((value as number[] | undefined) ?? []).map(String)}
+        value={((value as number[] | undefined) ?? []).map(String)}
         onChange={(days) => onChange(days.map(Number).sort((a, b) => a - b))}
-        problem={problem}
       />
     );
   if (input === 'thresholds')
-    return (
-      <Thresholds
-        label={label}
-        options={options}
-        value={(value as Threshold[] | undefined) ?? []}
-        onChange={onChange}
-        problem={problem}
-      />
-    );
+    return <Thresholds {...common} options={options} value={(value as Threshold[] | undefined) ?? []} />;
   if (input === 'conditions')
-    return (
-      <Conditions
-        label={label}
-        options={options}
-        value={(value as Condition[] | undefined) ?? []}
-        onChange={onChange}
-      />
-    );
-  if (input === 'filter')
-    return (
-      <FilterInput label={label} hint={hint} lists={lists} value={(value as Filter | null) ?? {}} onChange={onChange} />
-    );
-  if (input === 'repeat')
-    return (
-      <RepeatInput
-        label={label}
-        hint={hint}
-        value={value as Repeat | undefined}
-        onChange={onChange}
-        problem={problem}
-        disabled={disabled}
-      />
-    );
-  if (input === 'json')
-    return <JsonInput label={label} hint={hint} value={value} onChange={onChange} problem={problem} />;
+    return <Conditions {...common} options={options} value={(value as Condition[] | undefined) ?? []} />;
+  if (input === 'filter') return <FilterInput {...common} lists={lists} value={(value as Filter | null) ?? {}} />;
+  if (input === 'repeat') return <RepeatInput {...common} value={value as Repeat | undefined} disabled={disabled} />;
+  if (input === 'json') return <JsonInput {...common} value={value} />;
   if (input === 'leagues')
-    return (
-      <LeagueInputs
-        label={label}
-        hint={hint}
-        value={(value ?? null) as NonNullable<Leaderboard['leagues']> | null}
-        onChange={onChange}
-        problem={problem}
-      />
-    );
-  if (input === 'guards')
-    return <GuardInputs label={label} hint={hint} value={value ?? {}} onChange={onChange} problem={problem} />;
+    return <LeagueInputs {...common} value={(value ?? null) as NonNullable<Leaderboard['leagues']> | null} />;
+  if (input === 'guards') return <GuardInputs {...common} value={value ?? {}} />;
   if (input === 'picture') {
     const url = (value as { url: string } | null | undefined)?.url ?? '';
     return (
@@ -184,20 +133,10 @@ interface Threshold {
   threshold: number;
 }
 
+type ThresholdsProps = InputOf<readonly Threshold[], Threshold[]> & { options: readonly Option[] };
+
 /** A threshold per metric. A metric without one does not count, unless no metric has one. */
-function Thresholds({
-  label,
-  options,
-  value,
-  onChange,
-  problem,
-}: {
-  label: string;
-  options: readonly Option[];
-  value: readonly Threshold[];
-  onChange: (value: Threshold[]) => void;
-  problem: string | undefined;
-}) {
+function Thresholds({ label, options, value, onChange, problem }: ThresholdsProps) {
   const set = (metricId: string, least: string): void => {
     const others = value.filter((one) => one.metricId !== metricId);
     onChange(least === '' ? others : [...others, { metricId, threshold: Number(least) }]);
@@ -225,30 +164,14 @@ function Thresholds({
           </Labelled>
         ))}
       </div>
-      {problem !== undefined && (
-        <p role="alert" className="text-danger">
-          {problem}
-        </p>
-      )}
+      <ProblemText of={problem} />
     </fieldset>
   );
 }
 
-function ChooseMany({
-  label,
-  hint,
-  options,
-  chosen,
-  onChange,
-  problem,
-}: {
-  label: string;
-  hint?: string | undefined;
-  options: readonly { value: string; text: string }[];
-  chosen: readonly string[];
-  onChange: (value: string[]) => void;
-  problem: string | undefined;
-}) {
+type ChooseManyProps = InputOf<readonly string[], string[]> & { options: readonly Option[] };
+
+function ChooseMany({ label, hint, options, value: chosen, onChange, problem }: ChooseManyProps) {
   return (
     <fieldset className="min-w-0">
       <legend className="mb-1 font-medium">{label}</legend>
@@ -268,51 +191,35 @@ function ChooseMany({
         ))}
       </div>
       {hint !== undefined && <p className="mt-1 text-xs text-muted">{hint}</p>}
-      {problem !== undefined && (
-        <p role="alert" className="text-danger">
-          {problem}
-        </p>
-      )}
+      <ProblemText of={problem} />
     </fieldset>
   );
 }
 
 type Filter = Readonly<Record<string, readonly string[]>>;
 
+type FilterInputProps = InputOf<Filter, Filter | null> & { lists: NonNullable<Field['lists']> };
+
 /** Lists of a filter; an empty list restricts nothing. */
-function FilterInput({
-  label,
-  hint,
-  lists,
-  value,
-  onChange,
-}: {
-  label: string;
-  hint: string | undefined;
-  lists: NonNullable<Field['lists']>;
-  value: Filter;
-  /** `null` if nothing is restricted. */
-  onChange: (value: Filter | null) => void;
-}) {
+function FilterInput({ label, hint, lists, value, onChange }: FilterInputProps) {
   const set = (name: string, chosen: readonly string[]): void => {
     const { [name]: _, ...others } = value;
     const changed = chosen.length === 0 ? others : { ...others, [name]: chosen };
     onChange(Object.keys(changed).length === 0 ? null : changed);
   };
   return (
-    <fieldset className="flex min-w-0 flex-col gap-2">
-      <legend className="mb-1 font-medium">{label}</legend>
-      {hint !== undefined && <p className="text-xs text-muted">{hint}</p>}
+    <FieldGroup label={label} hint={hint}>
       {lists.map((list) => (
         <ChooseMany
           key={list.name}
           label={list.label}
           options={list.options}
-          chosen={value[list.name] ?? []}
+          value={value[list.name] ?? []}
+          hint={undefined}
           onChange={(chosen) => set(list.name, chosen)}
           problem={undefined}
         />
       ))}
-    </fieldset>
+    </FieldGroup>
   );
 }

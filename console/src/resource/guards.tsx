@@ -1,5 +1,5 @@
 import { actionsOf, GUARD_ACTIONS, GUARD_NAMES, GUARDS, type GuardAction, type GuardName } from '../api/guards.ts';
-import { SelectInput, TextInput } from '../ui/fields.tsx';
+import { FieldGroup, SelectInput, TextInput } from '../ui/fields.tsx';
 import { Options } from '../ui/options.tsx';
 import type { InputOf } from './field.ts';
 
@@ -13,9 +13,7 @@ export function GuardInputs({ label, hint, value, onChange, problem }: InputOf<V
     onChange(Object.keys(changed).length === 0 ? null : changed);
   };
   return (
-    <fieldset className="flex min-w-0 flex-col gap-2">
-      <legend className="mb-1 font-medium">{label}</legend>
-      {hint !== undefined && <p className="text-xs text-muted">{hint}</p>}
+    <FieldGroup label={label} hint={hint} problem={problem}>
       {GUARD_NAMES.map((name) => {
         const guard = value[name];
         const text = name === 'minSecondsBetween' ? `${GUARDS[name]}, seconds` : GUARDS[name];
@@ -55,11 +53,6 @@ export function GuardInputs({ label, hint, value, onChange, problem }: InputOf<V
           </div>
         );
       })}
-      {problem !== undefined && (
-        <p role="alert" className="text-danger">
-          {problem}
-        </p>
-      )}
-    </fieldset>
+    </FieldGroup>
   );
 }

@@ -1,7 +1,7 @@
 import { useState } from 'react';
 import type { Leaderboard } from '../api/queries.ts';
 import type { InputOf } from './field.ts';
-import { Labelled, SelectInput, TextArea, TextInput } from '../ui/fields.tsx';
+import { ProblemText, Labelled, SelectInput, TextArea, TextInput } from '../ui/fields.tsx';
 
 type Leagues = NonNullable<Leaderboard['leagues']>;
 
@@ -83,11 +83,7 @@ export function LeagueInputs({ label, hint, value, onChange, problem }: InputOf<
           </Labelled>
         </>
       )}
-      {problem !== undefined && (
-        <p role="alert" className="text-danger">
-          {problem}
-        </p>
-      )}
+      <ProblemText of={problem} />
     </fieldset>
   );
 }

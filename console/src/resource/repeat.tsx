@@ -7,15 +7,10 @@ const PERIODS = ['daily', 'weekly', 'monthly'] as const;
 /** Days of a new period of days. */
 const FIRST_DAYS = 2;
 
+type RepeatInputProps = InputOf<Repeat | undefined> & { disabled: boolean };
+
 /** How often users complete an achievement; not set: once. */
-export function RepeatInput({
-  label,
-  hint,
-  value,
-  onChange,
-  problem,
-  disabled,
-}: InputOf<Repeat | undefined> & { disabled: boolean }) {
+export function RepeatInput({ label, hint, value, onChange, problem, disabled }: RepeatInputProps) {
   const isDays = typeof value === 'object';
   const choose = (chosen: string): void => {
     if (chosen === 'days') onChange({ days: FIRST_DAYS });

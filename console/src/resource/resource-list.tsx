@@ -3,6 +3,7 @@ import { useNavigate, useRouterState } from '@tanstack/react-router';
 import { Pencil, Plus, Trash2 } from 'lucide-react';
 import { useState, type ReactNode } from 'react';
 import { one, type Issue } from '../api/answer.ts';
+import { admin } from '../api/client.ts';
 import { useChange } from '../api/change.ts';
 import { useMayChange } from '../api/session.ts';
 import { Button } from '../ui/button.tsx';
@@ -46,6 +47,17 @@ export interface ResourceListProps<Item extends { id: string }> {
   removal?: string;
   /** Shows values of a new item that are visible only once. */
   onCreated?: (body: unknown) => void;
+}
+
+/** The calls that create, change and delete the resources at a path of the Admin API. */
+export function editsOf(path: string): Required<Pick<ResourceListProps<never>, 'create' | 'update' | 'remove'>> {
+  // The paths of all lists take the same parameters.
+  const at = path as '/v1/metrics';
+  return {
+    create: (item) => admin.POST(at, { params: { query: { strict: true } }, body: [item] }),
+    update: (item) => admin.PATCH(at, { body: [item] }),
+    remove: (id) => admin.DELETE(at, { params: { query: { ids: [id] } } }),
+  };
 }
 
 /** A list of configured resources with its editor. */

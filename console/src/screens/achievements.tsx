@@ -5,7 +5,7 @@ import { admin } from '../api/client.ts';
 import { achievementsQuery, openJobsQuery, raritiesQuery, type Achievement } from '../api/queries.ts';
 import { useNamed } from '../api/use-named.ts';
 import type { Values } from '../resource/field.ts';
-import { ResourceList } from '../resource/resource-list.tsx';
+import { editsOf, ResourceList } from '../resource/resource-list.tsx';
 import { useForm } from '../resource/use-form.ts';
 import { achievementRule, causeText } from '../rule-text.ts';
 import { BadgedName } from '../ui/badge.tsx';
@@ -73,10 +73,8 @@ export function Achievements() {
         columns={columns}
         analysis={({ id }) => ({ view: 'achievements', id })}
         fields={fields}
-        create={(item) => admin.POST('/v1/achievements', { params: { query: { strict: true } }, body: [item] })}
-        update={(item) => admin.PATCH('/v1/achievements', { body: [item] })}
+        {...editsOf('/v1/achievements')}
         removal="It disappears for all users, also for those who completed it. The versions under Configuration can bring it back; it is then filled from history."
-        remove={(id) => admin.DELETE('/v1/achievements', { params: { query: { ids: [id] } } })}
         preview={previewed}
         empty={
           <Empty

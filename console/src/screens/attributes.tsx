@@ -5,7 +5,7 @@ import { useChange } from '../api/change.ts';
 import { admin } from '../api/client.ts';
 import { useMayChange } from '../api/session.ts';
 import { attributesQuery, eventSettingsQuery, type Attribute } from '../api/queries.ts';
-import { ResourceList } from '../resource/resource-list.tsx';
+import { editsOf, ResourceList } from '../resource/resource-list.tsx';
 import { useForm } from '../resource/use-form.ts';
 import { Labelled, SelectInput } from '../ui/fields.tsx';
 import { Code, Empty, Failed, Panel, Screen } from '../ui/parts.tsx';
@@ -66,9 +66,7 @@ export const Attributes = () => (
       query={attributesQuery}
       columns={COLUMNS}
       fields={useForm('attribute')}
-      create={(item) => admin.POST('/v1/attributes', { params: { query: { strict: true } }, body: [item] })}
-      update={(item) => admin.PATCH('/v1/attributes', { body: [item] })}
-      remove={(id) => admin.DELETE('/v1/attributes', { params: { query: { ids: [id] } } })}
+      {...editsOf('/v1/attributes')}
       empty={
         <Empty
           title="No attributes yet"

@@ -38,16 +38,14 @@ function useAuthors(): ReadonlyMap<string, string> {
 
 type Resources = ReadonlyMap<string, Entry>;
 
-/** What an entry is about, as a link if it still exists. */
-function Subject({
-  of: { kind, userId, resourceId, name },
-  authors,
-  resources,
-}: {
+interface SubjectProps {
   of: Logged;
   authors: ReadonlyMap<string, string>;
   resources: Resources;
-}) {
+}
+
+/** What an entry is about, as a link if it still exists. */
+function Subject({ of: { kind, userId, resourceId, name }, authors, resources }: SubjectProps) {
   const known = resources.get(resourceId ?? '');
   const link = userId !== null ? ({ to: '/users/$id', params: { id: userId } } as const) : known?.link;
   // A session is named after its key.

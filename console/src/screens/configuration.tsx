@@ -10,7 +10,8 @@ import type { paths } from '../../generated/admin.ts';
 import { useMayChange } from '../api/session.ts';
 import { Button } from '../ui/button.tsx';
 import { ConfirmedButton } from '../ui/confirmed.tsx';
-import { ago, counted, moment } from '../ui/format.ts';
+import { Ago } from '../ui/ago.tsx';
+import { counted } from '../ui/format.ts';
 import { Code, Empty, Failed, Panel, Screen, Tag, Waiting } from '../ui/parts.tsx';
 
 type Document = AdminRead<'/v1/configuration'>;
@@ -166,21 +167,17 @@ function Edited({ document }: { document: string }) {
 
 const PAGE = 10;
 
-/** Who made which version, when, and what it changed. */
-function Versions({
-  chosen,
-  busy,
-  blocked,
-  onCompare,
-  className,
-}: {
+interface VersionsProps {
   chosen: number | null;
   busy: boolean;
   /** The editor has unsaved edits, which a version would replace. */
   blocked: boolean;
   onCompare: (version: number) => void;
   className: string;
-}) {
+}
+
+/** Who made which version, when, and what it changed. */
+function Versions({ chosen, busy, blocked, onCompare, className }: VersionsProps) {
   const [skip, setSkip] = useState(0);
   const versions = useQuery({
     queryKey: ['configuration', 'versions', skip],
@@ -206,8 +203,7 @@ function Versions({
         {versions.data?.map((one, index) => (
           <li key={one.version} className="flex flex-wrap items-center justify-between gap-x-4 gap-y-1 py-2">
             <div className="min-w-0">
-              <strong>Version {one.version}</strong> <span title={moment(one.at)}>{ago(one.at)}</span> by{' '}
-              <Code>{one.who}</Code>
+              <strong>Version {one.version}</strong> <Ago at={one.at} /> by <Code>{one.who}</Code>
               <span className="block text-xs break-words text-muted">{summaryOf(one)}</span>
             </div>
             {skip === 0 && index === 0 ? (

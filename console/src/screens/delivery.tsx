@@ -8,16 +8,14 @@ import { Sheet } from '../ui/dialogs.tsx';
 import { moment } from '../ui/format.ts';
 import { Code, Facts, Failed, Shell, Tag } from '../ui/parts.tsx';
 
-/** One message: its payload, and every attempt to deliver it. */
-export function Delivery({
-  webhook,
-  message,
-  onClose,
-}: {
+interface DeliveryProps {
   webhook: string;
   message: string | null;
   onClose: () => void;
-}) {
+}
+
+/** One message: its payload, and every attempt to deliver it. */
+export function Delivery({ webhook, message, onClose }: DeliveryProps) {
   return (
     <Sheet wide open={message !== null} onClose={onClose} title="Message">
       {message !== null && <Shown webhook={webhook} message={message} />}

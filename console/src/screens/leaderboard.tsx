@@ -199,20 +199,16 @@ function RunPicker({ board, run, onChange }: { board: Leaderboard; run: string; 
 /** Values of the attributes that divide a board, by key. */
 type Group = Readonly<Record<string, string>>;
 
-/** Selects a group of a board with a breakdown, from existing groups or by its values. */
-function GroupPicker({
-  board,
-  run,
-  group,
-  attributes,
-  onChange,
-}: {
+interface GroupPickerProps {
   board: string;
   run: string;
   group: Group;
   attributes: readonly (Attribute | undefined)[];
   onChange: (group: Group) => void;
-}) {
+}
+
+/** Selects a group of a board with a breakdown, from existing groups or by its values. */
+function GroupPicker({ board, run, group, attributes, onChange }: GroupPickerProps) {
   const groups = useQuery({
     queryKey: ['leaderboard', board, 'groups', run],
     queryFn: () =>

@@ -4,7 +4,7 @@ import { curl } from '../api/bodies.ts';
 import { admin } from '../api/client.ts';
 import { leaderboardFiguresQuery, leaderboardsQuery, type Leaderboard } from '../api/queries.ts';
 import { useNamed } from '../api/use-named.ts';
-import { ResourceList } from '../resource/resource-list.tsx';
+import { editsOf, ResourceList } from '../resource/resource-list.tsx';
 import { useForm } from '../resource/use-form.ts';
 import { boardText, inWeeks } from '../rule-text.ts';
 import { Code, Empty, Screen, Status } from '../ui/parts.tsx';
@@ -89,10 +89,9 @@ export function Leaderboards() {
         columns={columns}
         analysis={({ id }) => ({ view: 'leaderboards', id })}
         fields={fields}
-        create={(item) => admin.POST('/v1/leaderboards', { params: { query: { strict: true } }, body: [item] })}
+        {...editsOf('/v1/leaderboards')}
         update={(item: Sent) => admin.PATCH('/v1/leaderboards', { body: [withWholeRun(item, boards) as never] })}
         removal="Its rankings and past runs can no longer be read. The versions under Configuration can bring it back; it is then filled from history."
-        remove={(id) => admin.DELETE('/v1/leaderboards', { params: { query: { ids: [id] } } })}
         empty={
           <Empty
             title="No leaderboards yet"

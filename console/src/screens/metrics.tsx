@@ -1,10 +1,9 @@
 import { useQuery } from '@tanstack/react-query';
 import { useMemo } from 'react';
 import { curl } from '../api/bodies.ts';
-import { admin } from '../api/client.ts';
 import { GUARD_NAMES, GUARDS } from '../api/guards.ts';
 import { metricFiguresQuery, metricsQuery, type AdminRead, type Metric } from '../api/queries.ts';
-import { ResourceList } from '../resource/resource-list.tsx';
+import { editsOf, ResourceList } from '../resource/resource-list.tsx';
 import { useForm } from '../resource/use-form.ts';
 import { EventSettings } from './event-settings.tsx';
 import { Code, Empty, Screen } from '../ui/parts.tsx';
@@ -66,9 +65,7 @@ export function Metrics() {
         columns={columns}
         analysis={({ id }) => ({ view: 'metrics', id })}
         fields={useForm('metric')}
-        create={(item) => admin.POST('/v1/metrics', { params: { query: { strict: true } }, body: [item] })}
-        update={(item) => admin.PATCH('/v1/metrics', { body: [item] })}
-        remove={(id) => admin.DELETE('/v1/metrics', { params: { query: { ids: [id] } } })}
+        {...editsOf('/v1/metrics')}
         removal="Its events are refused from now on. Totals and history stay."
         empty={
           <Empty title="No metrics yet" curl={curl('POST', '/v1/metrics', [{ key: 'flips', name: 'Cards flipped' }])}>

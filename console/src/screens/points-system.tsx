@@ -8,7 +8,7 @@ import { pointsQuery, triggersQuery, type AdminRead } from '../api/queries.ts';
 import { useNamed } from '../api/use-named.ts';
 import { AnalysisLink } from '../resource/analysis-link.tsx';
 import { EditLink } from '../resource/edit-link.tsx';
-import { ResourceList } from '../resource/resource-list.tsx';
+import { editsOf, ResourceList } from '../resource/resource-list.tsx';
 import { useForm } from '../resource/use-form.ts';
 import { boostText, causeText, ruleText, triggerRule } from '../rule-text.ts';
 import { dayAfter, number } from '../ui/format.ts';
@@ -58,7 +58,6 @@ const none = (noun: keyof typeof NONE, systemId: string, example: object) => (
 );
 
 function Triggers({ systemId }: { systemId: string }) {
-  const path = { systemId };
   const rules = useNamed();
   const ruleIn = (trigger: Trigger) => triggerRule(trigger, rules);
   const columns: Column<Trigger>[] = [
@@ -82,16 +81,7 @@ function Triggers({ systemId }: { systemId: string }) {
       query={triggersQuery(systemId)}
       columns={columns}
       fields={fields}
-      create={(item) =>
-        admin.POST('/v1/points/{systemId}/triggers', { params: { path, query: { strict: true } }, body: [item] })
-      }
-      update={(item) =>
-        admin.PATCH('/v1/points/{systemId}/triggers', {
-          params: { path },
-          body: [item],
-        })
-      }
-      remove={(id) => admin.DELETE('/v1/points/{systemId}/triggers', { params: { path, query: { ids: [id] } } })}
+      {...editsOf(`/v1/points/${systemId}/triggers`)}
       empty={none('trigger', systemId, { type: 'user_creation', points: 5, status: 'active' })}
     />
   );
@@ -121,16 +111,7 @@ function Levels({ systemId }: { systemId: string }) {
       }}
       columns={LEVEL_COLUMNS}
       fields={useForm('points_level')}
-      create={(item) =>
-        admin.POST('/v1/points/{systemId}/levels', { params: { path, query: { strict: true } }, body: [item] })
-      }
-      update={(item) =>
-        admin.PATCH('/v1/points/{systemId}/levels', {
-          params: { path },
-          body: [item],
-        })
-      }
-      remove={(id) => admin.DELETE('/v1/points/{systemId}/levels', { params: { path, query: { ids: [id] } } })}
+      {...editsOf(`/v1/points/${systemId}/levels`)}
       empty={none('level', systemId, { key: 'novice', name: 'Novice', points: 10 })}
     />
   );
@@ -157,16 +138,7 @@ function Boosts({ systemId }: { systemId: string }) {
       }}
       columns={columns}
       fields={fields}
-      create={(item) =>
-        admin.POST('/v1/points/{systemId}/boosts', { params: { path, query: { strict: true } }, body: [item] })
-      }
-      update={(item) =>
-        admin.PATCH('/v1/points/{systemId}/boosts', {
-          params: { path },
-          body: [item],
-        })
-      }
-      remove={(id) => admin.DELETE('/v1/points/{systemId}/boosts', { params: { path, query: { ids: [id] } } })}
+      {...editsOf(`/v1/points/${systemId}/boosts`)}
       empty={none('boost', systemId, { name: 'Opening week', start: today, multiplier: 2 })}
     />
   );

@@ -2,9 +2,8 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from '@tanstack/react-router';
 import { useMemo } from 'react';
 import { curl } from '../api/bodies.ts';
-import { admin } from '../api/client.ts';
 import { activityQuery, pointsQuery, type PointsSystem } from '../api/queries.ts';
-import { ResourceList } from '../resource/resource-list.tsx';
+import { editsOf, ResourceList } from '../resource/resource-list.tsx';
 import { useForm } from '../resource/use-form.ts';
 import { Badge } from '../ui/badge.tsx';
 import { number } from '../ui/format.ts';
@@ -72,10 +71,8 @@ export function Points() {
         columns={columns}
         analysis={({ id }) => ({ view: 'points', id })}
         fields={useForm('points_system')}
-        create={(item) => admin.POST('/v1/points', { params: { query: { strict: true } }, body: [item] })}
-        update={(item) => admin.PATCH('/v1/points', { body: [item] })}
+        {...editsOf('/v1/points')}
         removal="Users’ points in it can no longer be read, awarded or spent, also if you create it again."
-        remove={(id) => admin.DELETE('/v1/points', { params: { query: { ids: [id] } } })}
         empty={
           <Empty title="No points systems yet" curl={curl('POST', '/v1/points', [{ key: 'xp', name: 'Experience' }])}>
             Create one to award points, here or with:

@@ -9,7 +9,8 @@ import { useMayChange } from '../api/session.ts';
 import { BulkBar, MOST_SELECTED, useSelection, type BulkAction } from '../ui/bulk.tsx';
 import { ConfirmedButton } from '../ui/confirmed.tsx';
 import { SelectInput, TextInput } from '../ui/fields.tsx';
-import { ago, moment, number } from '../ui/format.ts';
+import { Ago } from '../ui/ago.tsx';
+import { number } from '../ui/format.ts';
 import { PagedTable } from '../ui/paged-table.tsx';
 import { Code, Empty, Screen } from '../ui/parts.tsx';
 import type { Column } from '../ui/table-frame.tsx';
@@ -27,7 +28,7 @@ const COLUMNS: readonly Column<Kept>[] = [
   { id: 'metric', header: 'Metric', cell: ({ metricKey }) => <Code>{metricKey ?? 'deleted'}</Code> },
   { id: 'value', header: 'Value', align: 'right', cell: ({ value }) => number(value) },
   { id: 'guard', header: 'Guard', cell: ({ guard }) => GUARDS[guard] },
-  { id: 'at', header: 'Sent', cell: ({ at }) => <span title={moment(at)}>{ago(at)}</span> },
+  { id: 'at', header: 'Sent', cell: ({ at }) => <Ago at={at} /> },
 ];
 
 const DECISIONS: Column<Kept> = { id: 'actions', header: 'Decision', cell: (kept) => <Decide kept={kept} /> };

@@ -9,7 +9,8 @@ import { Button } from '../ui/button.tsx';
 import { Sheet } from '../ui/dialogs.tsx';
 import { Labelled, SelectInput, TextInput } from '../ui/fields.tsx';
 import { Form } from '../ui/form.tsx';
-import { ago, moment, number } from '../ui/format.ts';
+import { Ago } from '../ui/ago.tsx';
+import { number } from '../ui/format.ts';
 import { Panel } from '../ui/parts.tsx';
 
 const LIVE_MS = 1_000;
@@ -47,9 +48,7 @@ export function Resend({ id, types }: { id: string; types: readonly string[] }) 
                 {...(total !== null && { value: resent })}
               />
             )}
-            <span className="text-muted" title={moment(requested)}>
-              {ago(requested)}
-            </span>
+            <Ago at={requested} className="text-muted" />
           </li>
         ))}
       </ul>

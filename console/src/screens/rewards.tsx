@@ -6,12 +6,13 @@ import { useChange } from '../api/change.ts';
 import { admin } from '../api/client.ts';
 import { type AdminRead, pointsQuery, type Reward, rewardsQuery } from '../api/queries.ts';
 import { useMayChange } from '../api/session.ts';
-import { ResourceList } from '../resource/resource-list.tsx';
+import { editsOf, ResourceList } from '../resource/resource-list.tsx';
 import { useForm } from '../resource/use-form.ts';
 import { BadgedName } from '../ui/badge.tsx';
 import { ConfirmedButton } from '../ui/confirmed.tsx';
 import { SelectInput, TextInput } from '../ui/fields.tsx';
-import { ago, counted, moment, number } from '../ui/format.ts';
+import { Ago } from '../ui/ago.tsx';
+import { counted, number } from '../ui/format.ts';
 import { PagedTable } from '../ui/paged-table.tsx';
 import { Code, Empty, Screen, Status } from '../ui/parts.tsx';
 import type { Column } from '../ui/table-frame.tsx';
@@ -92,7 +93,7 @@ const CLAIM_COLUMNS: readonly Column<Claim>[] = [
   {
     id: 'at',
     header: 'Claimed',
-    cell: ({ claimedAt }) => claimedAt && <span title={moment(claimedAt)}>{ago(claimedAt)}</span>,
+    cell: ({ claimedAt }) => claimedAt && <Ago at={claimedAt} />,
   },
   {
     id: 'state',
@@ -208,9 +209,7 @@ export const Rewards = () => (
       query={rewardsQuery}
       columns={COLUMNS}
       fields={useForm('reward')}
-      create={(item) => admin.POST('/v1/rewards', { params: { query: { strict: true } }, body: [item] })}
-      update={(item) => admin.PATCH('/v1/rewards', { body: [item] })}
-      remove={(id) => admin.DELETE('/v1/rewards', { params: { query: { ids: [id] } } })}
+      {...editsOf('/v1/rewards')}
       removal="Nobody can claim it any longer. Its claims stay."
       empty={
         <Empty

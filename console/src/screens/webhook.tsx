@@ -11,7 +11,7 @@ import { Button } from '../ui/button.tsx';
 import { ConfirmedButton } from '../ui/confirmed.tsx';
 import { CursorTable } from '../ui/cursor-table.tsx';
 import { SelectInput } from '../ui/fields.tsx';
-import { ago, moment } from '../ui/format.ts';
+import { Ago } from '../ui/ago.tsx';
 import { Code, Empty, Failed, Screen, Tag, Waiting } from '../ui/parts.tsx';
 import { ShownOnce } from '../ui/shown-once.tsx';
 import type { Column } from '../ui/table-frame.tsx';
@@ -121,7 +121,7 @@ function Messages({ id, status, onOpen }: { id: string; status: Status | ''; onO
       ),
     },
     { id: 'user', header: 'User', cell: ({ userId }) => userId ?? '' },
-    { id: 'at', header: 'When', cell: ({ at }) => <span title={moment(at)}>{ago(at)}</span> },
+    { id: 'at', header: 'When', cell: ({ at }) => <Ago at={at} /> },
     { id: 'tries', header: 'Attempts', align: 'right', cell: ({ tries }) => tries },
     { id: 'reason', header: 'Answer', cell: ({ lastStatus, reason }) => reason ?? lastStatus ?? '' },
     {

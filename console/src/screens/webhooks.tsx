@@ -3,10 +3,9 @@ import { useState } from 'react';
 // oxlint-disable-next-line no-restricted-imports -- a rule of plain text that the API checks, too
 import { signatureHeaderProblem } from '../../../src/domain/notifications/webhook.ts';
 import { curl } from '../api/bodies.ts';
-import { admin } from '../api/client.ts';
 import { webhooksQuery, type AdminRead } from '../api/queries.ts';
 import type { Field } from '../resource/field.ts';
-import { ResourceList } from '../resource/resource-list.tsx';
+import { editsOf, ResourceList } from '../resource/resource-list.tsx';
 import { useForm } from '../resource/use-form.ts';
 import { ShownOnce } from '../ui/shown-once.tsx';
 import { Code, Empty, Screen, Tag } from '../ui/parts.tsx';
@@ -63,9 +62,7 @@ export function Webhooks() {
         query={webhooksQuery}
         columns={COLUMNS}
         fields={useForm('webhook', { header: HEADER, url: URL_FIELD })}
-        create={(item) => admin.POST('/v1/webhooks', { params: { query: { strict: true } }, body: [item] })}
-        update={(item) => admin.PATCH('/v1/webhooks', { body: [item] })}
-        remove={(id) => admin.DELETE('/v1/webhooks', { params: { query: { ids: [id] } } })}
+        {...editsOf('/v1/webhooks')}
         onCreated={(body) => setSecret((body as { created: { secret: string }[] }).created[0]?.secret ?? null)}
         empty={
           <Empty

@@ -74,20 +74,17 @@ export function useSelection<T>(idOf: (row: T) => string, hasReadActions = false
   };
 }
 
-/** The actions on a selection, and their progress. */
-export function BulkBar<T>({
-  noun,
-  selection,
-  actions,
-  readAll,
-}: {
+interface BulkBarProps<T> {
   /** A row's name in the singular. */
   noun: string;
   selection: Selection<T>;
   actions: readonly BulkAction<T>[];
   /** Reads the first rows to select them. */
   readAll: (most: number) => Promise<readonly T[]>;
-}) {
+}
+
+/** The actions on a selection, and their progress. */
+export function BulkBar<T>({ noun, selection, actions, readAll }: BulkBarProps<T>) {
   const queries = useQueryClient();
   const say = useSay();
   const mayChange = useMayChange();

@@ -11,10 +11,8 @@ const LOOKS = {
 export const buttonLook = (look: keyof typeof LOOKS = 'plain'): string =>
   `inline-flex h-8 items-center justify-center gap-1.5 rounded-md border px-2.5 text-sm font-medium whitespace-nowrap transition-colors disabled:opacity-50 ${LOOKS[look]}`;
 
-export function Button({
-  look = 'plain',
-  className = '',
-  ...rest
-}: ComponentProps<'button'> & { look?: keyof typeof LOOKS }) {
+type ButtonProps = ComponentProps<'button'> & { look?: keyof typeof LOOKS };
+
+export function Button({ look = 'plain', className = '', ...rest }: ButtonProps) {
   return <button type="button" {...rest} className={`${buttonLook(look)} ${className}`} />;
 }

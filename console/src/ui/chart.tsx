@@ -49,19 +49,7 @@ function putAt(
   shown.style.transform = `translate(${left}px, ${top < 0 ? y + 2 * GAP : top}px)`;
 }
 
-/**
- * A line or bar chart over time, with an optional dashed line for comparison. Shows the values at the pointer. `x`:
- * epoch seconds, ascending.
- */
-export function Chart({
-  label,
-  x,
-  y,
-  before,
-  bars = false,
-  whole = false,
-  unit = 'day',
-}: {
+interface ChartProps {
   label: string;
   x: readonly number[];
   y: readonly number[];
@@ -72,7 +60,13 @@ export function Chart({
   whole?: boolean;
   /** The calendar period of each value, unless the chart shows times of day. */
   unit?: CalendarUnit;
-}) {
+}
+
+/**
+ * A line or bar chart over time, with an optional dashed line for comparison. Shows the values at the pointer. `x`:
+ * epoch seconds, ascending.
+ */
+export function Chart({ label, x, y, before, bars = false, whole = false, unit = 'day' }: ChartProps) {
   const reading = useRef<HTMLSpanElement>(null);
   const frame = useRef<HTMLDivElement>(null);
   useEffect(() => {

@@ -3,14 +3,7 @@ import { useMayChange } from '../api/session.ts';
 import { Button } from './button.tsx';
 import { Confirm } from './dialogs.tsx';
 
-/** A button that asks before its action. Hidden in a read-only session. */
-export function ConfirmedButton({
-  title,
-  action,
-  about,
-  change,
-  ...button
-}: Omit<ComponentProps<typeof Button>, 'title' | 'about'> & {
+type ConfirmedButtonProps = Omit<ComponentProps<typeof Button>, 'title' | 'about'> & {
   /** The question, and the button that confirms it. */
   title: string;
   action: string;
@@ -20,7 +13,10 @@ export function ConfirmedButton({
     isPending: boolean;
     mutate: (input: undefined, options: { onSettled: () => void }) => void;
   };
-}) {
+};
+
+/** A button that asks before its action. Hidden in a read-only session. */
+export function ConfirmedButton({ title, action, about, change, ...button }: ConfirmedButtonProps) {
   const [asked, setAsked] = useState(false);
   if (!useMayChange()) return null;
   return (

@@ -9,14 +9,7 @@ interface Page<T> {
   nextCursor: string | null;
 }
 
-/** A list that the API gives in pages, each with the cursor of the next one. Further pages are read near the last rows. */
-export function CursorTable<T>({
-  queryKey,
-  read,
-  empty,
-  refetchMs = false,
-  ...table
-}: {
+interface CursorTableProps<T> {
   label: string;
   columns: readonly Column<T>[];
   rowId: (row: T) => string;
@@ -27,7 +20,10 @@ export function CursorTable<T>({
   empty: ReactNode;
   /** How often the pages are read again. */
   refetchMs?: number | false;
-}) {
+}
+
+/** A list that the API gives in pages, each with the cursor of the next one. Further pages are read near the last rows. */
+export function CursorTable<T>({ queryKey, read, empty, refetchMs = false, ...table }: CursorTableProps<T>) {
   const pages = useInfiniteQuery({
     queryKey,
     initialPageParam: null as string | null,

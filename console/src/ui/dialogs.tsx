@@ -17,20 +17,16 @@ export const SheetContext = createContext<{
   setDirty: (isDirty: boolean) => void;
 } | null>(null);
 
-/** A dialog; on a phone, a sheet at the bottom. The first field of its form has the focus. */
-export function Sheet({
-  open,
-  onClose,
-  title,
-  children,
-  wide = false,
-}: {
+interface SheetProps {
   open: boolean;
   onClose: () => void;
   title: string;
   children: ReactNode;
   wide?: boolean;
-}) {
+}
+
+/** A dialog; on a phone, a sheet at the bottom. The first field of its form has the focus. */
+export function Sheet({ open, onClose, title, children, wide = false }: SheetProps) {
   const popup = useRef<HTMLDivElement>(null);
   const dirty = useRef(false);
   const [asked, setAsked] = useState(false);
@@ -80,6 +76,16 @@ export function Sheet({
   );
 }
 
+interface DiscardProps {
+  open: boolean;
+  onKeep: () => void;
+  onDiscard: () => void;
+  title?: string;
+  action?: string;
+  cancel?: string;
+  children?: ReactNode;
+}
+
 /** Asks before unsaved input is lost. */
 export const Discard = ({
   open,
@@ -89,19 +95,22 @@ export const Discard = ({
   action = 'Discard',
   cancel = 'Keep editing',
   children = 'What you filled in is not saved.',
-}: {
-  open: boolean;
-  onKeep: () => void;
-  onDiscard: () => void;
-  title?: string;
-  action?: string;
-  cancel?: string;
-  children?: ReactNode;
-}) => (
+}: DiscardProps) => (
   <Confirm open={open} onClose={onKeep} onConfirm={onDiscard} title={title} action={action} cancel={cancel}>
     {children}
   </Confirm>
 );
+
+interface ConfirmProps {
+  open: boolean;
+  onClose: () => void;
+  title: string;
+  children: ReactNode;
+  action: string;
+  cancel?: string;
+  onConfirm: () => void;
+  busy?: boolean;
+}
 
 /** Asks before an important change. */
 export function Confirm({
@@ -113,16 +122,7 @@ export function Confirm({
   cancel = 'Cancel',
   onConfirm,
   busy = false,
-}: {
-  open: boolean;
-  onClose: () => void;
-  title: string;
-  children: ReactNode;
-  action: string;
-  cancel?: string;
-  onConfirm: () => void;
-  busy?: boolean;
-}) {
+}: ConfirmProps) {
   return (
     <AlertDialog.Root open={open} onOpenChange={(next) => !next && onClose()}>
       <AlertDialog.Portal>

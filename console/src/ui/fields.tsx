@@ -5,18 +5,15 @@ const BOX = 'w-full rounded-md border border-line-strong bg-surface px-2.5 aria-
 /** Attributes that an input gets from its label. */
 const Label = createContext<{ id?: string; 'aria-describedby'?: string }>({});
 
-/** A label with its input, a hint and an error. */
-export function Labelled({
-  label,
-  hint,
-  problem,
-  children,
-}: {
+interface LabelledProps {
   label: string;
   hint?: string | undefined;
   problem?: string | undefined;
   children: ReactNode;
-}) {
+}
+
+/** A label with its input, a hint and an error. */
+export function Labelled({ label, hint, problem, children }: LabelledProps) {
   const id = useId();
   const about = `${id}-about`;
   const isDescribed = hint !== undefined || problem !== undefined;
@@ -29,16 +26,30 @@ export function Labelled({
       {isDescribed && (
         <div id={about}>
           {hint !== undefined && <p className="text-xs text-muted">{hint}</p>}
-          {problem !== undefined && (
-            <p role="alert" className="text-danger">
-              {problem}
-            </p>
-          )}
+          <ProblemText of={problem} />
         </div>
       )}
     </div>
   );
 }
+
+/** Inputs that belong together, with a legend, a hint and an error. */
+export const FieldGroup = ({ label, hint, problem, children }: LabelledProps) => (
+  <fieldset className="flex min-w-0 flex-col gap-2">
+    <legend className="mb-1 font-medium">{label}</legend>
+    {hint !== undefined && <p className="text-xs text-muted">{hint}</p>}
+    {children}
+    <ProblemText of={problem} />
+  </fieldset>
+);
+
+/** What is wrong with an input. */
+export const ProblemText = ({ of }: { of: string | undefined }) =>
+  of !== undefined && (
+    <p role="alert" className="text-danger">
+      {of}
+    </p>
+  );
 
 export const TextInput = ({ className = '', ...rest }: ComponentProps<'input'>) => (
   <input {...use(Label)} {...rest} className={`h-9 ${BOX} ${className}`} />
@@ -52,15 +63,13 @@ export const TextArea = ({ className = '', ...rest }: ComponentProps<'textarea'>
   <textarea {...use(Label)} {...rest} className={`py-1.5 ${BOX} ${className}`} />
 );
 
-export const DayField = ({
-  label,
-  value,
-  onChange,
-}: {
+interface DayFieldProps {
   label: string;
   value: string;
   onChange: (day: string) => void;
-}) => (
+}
+
+export const DayField = ({ label, value, onChange }: DayFieldProps) => (
   <Labelled label={label}>
     <TextInput type="date" required value={value} onChange={({ target }) => onChange(target.value)} />
   </Labelled>

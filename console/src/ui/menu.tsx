@@ -17,15 +17,13 @@ export function Menu({ trigger, children }: { trigger: ReactElement; children: R
   );
 }
 
-export function MenuItem({
-  onClick,
-  danger = false,
-  children,
-}: {
+interface MenuItemProps {
   onClick: () => void;
   danger?: boolean;
   children: ReactNode;
-}) {
+}
+
+export function MenuItem({ onClick, danger = false, children }: MenuItemProps) {
   return (
     <BaseMenu.Item
       onClick={onClick}

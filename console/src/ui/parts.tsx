@@ -3,15 +3,7 @@ import { useEffect, type ReactNode } from 'react';
 import { Problem } from '../api/answer.ts';
 import { number } from './format.ts';
 
-/** A screen: its place, title, description and actions. */
-export function Screen({
-  title,
-  name = typeof title === 'string' ? title : '',
-  parent,
-  about,
-  actions,
-  children,
-}: {
+interface ScreenProps {
   title: ReactNode;
   /** The title of the browser's tab, if `title` is more than text. */
   name?: string;
@@ -20,7 +12,17 @@ export function Screen({
   about?: ReactNode;
   actions?: ReactNode;
   children: ReactNode;
-}) {
+}
+
+/** A screen: its place, title, description and actions. */
+export function Screen({
+  title,
+  name = typeof title === 'string' ? title : '',
+  parent,
+  about,
+  actions,
+  children,
+}: ScreenProps) {
   useEffect(() => {
     document.title = name === '' ? 'Laurel' : `${name} · Laurel`;
   }, [name]);
@@ -53,18 +55,15 @@ export function Screen({
   );
 }
 
-/** A part of a screen with a heading. */
-export function Panel({
-  title,
-  actions,
-  children,
-  className = '',
-}: {
+interface PanelProps {
   title: ReactNode;
   actions?: ReactNode;
   children: ReactNode;
   className?: string;
-}) {
+}
+
+/** A part of a screen with a heading. */
+export function Panel({ title, actions, children, className = '' }: PanelProps) {
   return (
     <section className={`min-w-0 rounded-lg border border-line bg-surface ${className}`}>
       <header className="flex min-h-10 items-center justify-between gap-2 border-b border-line px-3 py-1">
@@ -207,16 +206,14 @@ export function Facts({ of }: { of: readonly (readonly [string, ReactNode])[] })
   );
 }
 
-/** How far long work is: a bar while it is open, and the numbers. */
-export function Progress({
-  label,
-  of: { done, total },
-  isOpen = true,
-}: {
+interface ProgressProps {
   label: string;
   of: { done: number; total: number | null };
   isOpen?: boolean;
-}) {
+}
+
+/** How far long work is: a bar while it is open, and the numbers. */
+export function Progress({ label, of: { done, total }, isOpen = true }: ProgressProps) {
   return (
     <span className="flex items-center gap-2">
       {isOpen && (

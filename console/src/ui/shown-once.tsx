@@ -4,18 +4,15 @@ import { Button } from './button.tsx';
 import { Sheet } from './dialogs.tsx';
 import { useSay } from './toasts.tsx';
 
-/** A secret that the API shows only now. */
-export function ShownOnce({
-  title,
-  secret,
-  onClose,
-  children,
-}: {
+interface ShownOnceProps {
   title: string;
   secret: string | null;
   onClose: () => void;
   children: ReactNode;
-}) {
+}
+
+/** A secret that the API shows only now. */
+export function ShownOnce({ title, secret, onClose, children }: ShownOnceProps) {
   const say = useSay();
   const copy = async (): Promise<void> => {
     await navigator.clipboard.writeText(secret!);

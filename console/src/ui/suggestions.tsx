@@ -6,11 +6,10 @@ import { TextInput } from './fields.tsx';
 
 const STALE_MS = 60_000;
 
+type AttributeValueInputProps = ComponentProps<typeof TextInput> & { attributeId: string };
+
 /** An input for a value of an attribute, which suggests frequent values. */
-export function AttributeValueInput({
-  attributeId,
-  ...input
-}: ComponentProps<typeof TextInput> & { attributeId: string }) {
+export function AttributeValueInput({ attributeId, ...input }: AttributeValueInputProps) {
   const list = useId();
   const values = useQuery({
     queryKey: ['attribute-values', attributeId],

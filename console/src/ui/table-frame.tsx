@@ -205,14 +205,10 @@ function toggled(keys: ReadonlySet<string>, key: string): ReadonlySet<string> {
 const cardCell = ({ unseen }: Pick<Column<never>, 'unseen'>, isFront: boolean): string =>
   isFront ? CARD_FRONT : unseen ? CARD_END : CARD_CELL;
 
+type HeadProps<T> = Pick<TableFrameProps<T>, 'columns' | 'count' | 'orderOf' | 'onSort'> & { isPhone: boolean };
+
 /** The headers. On a phone only those that sort are visible, if there is something to sort. */
-function Head<T>({
-  columns,
-  count,
-  orderOf,
-  onSort,
-  isPhone,
-}: Pick<TableFrameProps<T>, 'columns' | 'count' | 'orderOf' | 'onSort'> & { isPhone: boolean }) {
+function Head<T>({ columns, count, orderOf, onSort, isPhone }: HeadProps<T>) {
   const role = (name: string) => (isPhone ? { role: name } : {});
   const isShown = !isPhone || (count > 1 && columns.some(({ id }) => orderOf(id) !== undefined));
   return (

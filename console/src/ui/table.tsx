@@ -15,6 +15,18 @@ const features = tableFeatures({
   sortFns: { alphanumeric: sortFn_alphanumeric },
 });
 
+interface DataTableProps<T> {
+  label: string;
+  columns: readonly Column<T>[];
+  rows: readonly T[];
+  rowId: (row: T) => string;
+  /** The heading of a row's group, above its first row. Rows of a group are neighbours. */
+  groupOf?: (row: T) => string;
+  onEnd?: () => void;
+  tall?: boolean;
+  lines?: boolean;
+}
+
 /**
  * A table whose rows are all loaded, sorted by the reader. Use `PagedTable` for longer lists. `onEnd`: called near the
  * last rows.
@@ -28,17 +40,7 @@ export function DataTable<T>({
   onEnd,
   tall = false,
   lines = false,
-}: {
-  label: string;
-  columns: readonly Column<T>[];
-  rows: readonly T[];
-  rowId: (row: T) => string;
-  /** The heading of a row's group, above its first row. Rows of a group are neighbours. */
-  groupOf?: (row: T) => string;
-  onEnd?: () => void;
-  tall?: boolean;
-  lines?: boolean;
-}) {
+}: DataTableProps<T>) {
   const definitions = useMemo(
     () =>
       columns.map((column): ColumnDef<typeof features, T & object> => ({

@@ -8,20 +8,16 @@ import { Options } from './options.tsx';
 
 const FOUND = 8;
 
-/** A user's ID. Users are suggested by the beginning of their ID, name or e-mail address. */
-export function UserInput({
-  label,
-  hint,
-  problem,
-  value,
-  onChange,
-}: {
+interface UserInputProps {
   label: string;
   hint: string;
   problem?: string | undefined;
   value: string;
   onChange: (id: string) => void;
-}) {
+}
+
+/** A user's ID. Users are suggested by the beginning of their ID, name or e-mail address. */
+export function UserInput({ label, hint, problem, value, onChange }: UserInputProps) {
   const list = useId();
   const search = useSettled(value.trim());
   const found = useQuery({

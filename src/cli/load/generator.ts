@@ -170,9 +170,7 @@ export class Generator {
     this.stopped = true;
   }
 
-  /** `startMs`: when the load begins, by `performance.now()`. */
-  async run(startMs = performance.now()): Promise<LoadOutcome> {
-    await sleep(Math.max(0, startMs - performance.now()));
+  async run(): Promise<LoadOutcome> {
     this.startMs = performance.now();
     for (const pool of Object.values(this.pools))
       pool.idle = pool.all.map((connection) => ({ connection, sinceMs: 0 }));

@@ -21,11 +21,11 @@ export class Histogram {
     return whole;
   }
 
-  record(ms: number, times = 1): void {
+  record(ms: number): void {
     const bucket = bucketOf(Math.min(MOST, Math.max(0, Math.round(ms * 1000))));
-    this.counts[bucket] = (this.counts[bucket] ?? 0) + times;
-    this.count += times;
-    this.sumMs += ms * times;
+    this.counts[bucket] = (this.counts[bucket] ?? 0) + 1;
+    this.count++;
+    this.sumMs += ms;
     if (ms > this.maxMs) this.maxMs = ms;
   }
 

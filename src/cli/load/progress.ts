@@ -17,8 +17,9 @@ const BAR = 16;
 const LINE_EVERY_S = 5;
 const STEP_EVERY_MS = { terminal: 100, lines: 2_000 };
 
-/** Progress on a stream, by default standard error, because standard output is for results. */
-export function createProgress(out: NodeJS.WriteStream = process.stderr): Progress {
+/** Progress on standard error, because standard output is for results. */
+export function createProgress(): Progress {
+  const out = process.stderr;
   const isTerminal = out.isTTY === true;
   let seconds = 0;
   let statuses: Record<string, number> = {};

@@ -121,12 +121,9 @@ export function createRateLimit(
 }
 
 /** Limits addresses; `undefined` if there is no limit. */
-export function createFileLimit(
-  perSecond: number,
-  nowMs: () => number = () => performance.now(),
-): FileLimit | undefined {
+export function createFileLimit(perSecond: number): FileLimit | undefined {
   if (perSecond === 0) return undefined;
-  const buckets = new Buckets(nowMs);
+  const buckets = new Buckets(() => performance.now());
   return (network) => {
     const waitMs = network === null ? 0 : buckets.spend(network, perSecond).waitMs;
     return waitMs === 0 ? null : tooMany(waitMs);

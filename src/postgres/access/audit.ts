@@ -311,20 +311,18 @@ function add(counts: Map<string, number>, name: string): void {
  */
 export class RefusedKeys {
   private readonly record: RecordAudit;
-  private readonly everyMs: number;
   private counted = new Map<string, Refusals>();
   private timer: NodeJS.Timeout | null = null;
 
-  constructor(record: RecordAudit, everyMs: number = A_MINUTE_MS) {
+  constructor(record: RecordAudit) {
     this.record = record;
-    this.everyMs = everyMs;
   }
 
   note({ reason, prefix }: { reason: string; prefix: string | null }, address: string | null): void {
     let refusals = this.counted.get(reason);
     if (refusals === undefined) this.counted.set(reason, (refusals = new Refusals()));
     refusals.add(prefix, address);
-    this.timer ??= setTimeout(() => void this.flush(), this.everyMs).unref();
+    this.timer ??= setTimeout(() => void this.flush(), A_MINUTE_MS).unref();
   }
 
   async flush(): Promise<void> {

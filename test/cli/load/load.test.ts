@@ -10,20 +10,19 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { PACKAGE_ROOT } from '../../../src/package-root.ts';
 import type { LoadResult } from '../../../src/cli/load/result.ts';
 import { hasBrowser, startBrowser } from '../../stack/chromium.ts';
-import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { startLaurel } from '../../laurel.ts';
 import { inFewFiles } from '../../stack/in-few-files.ts';
 import { STUDY_APP } from '../../study-app.ts';
 import { runCli, type Ended } from '../run-cli.ts';
+import { opened } from '../../stack/opened.ts';
 
-let laurel: TestLaurel;
 let folder: string;
+const laurel = opened(() => startLaurel({ configuration: STUDY_APP, workers: true }));
 beforeAll(async () => {
-  laurel = await startLaurel({ configuration: STUDY_APP, workers: true });
   folder = await mkdtemp(join(tmpdir(), 'laurel-load-'));
 });
 afterAll(async () => {
   await rm(folder, { recursive: true });
-  await laurel.close();
 });
 
 const load = (...words: string[]): Promise<Ended> =>

@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { createAnniversaries } from '../../../src/engine/achievements/anniversaries.ts';
-import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
+import { testDatabase } from '../../postgres/database.ts';
+import { opened } from '../../stack/opened.ts';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await testDatabase({ redis: false });
-});
-afterAll(() => database.close());
+const database = opened(() => testDatabase({ redis: false }));
 
 test('an idle schedule sleeps until the next anniversary instead of checking every second', async () => {
   const { pool } = database;

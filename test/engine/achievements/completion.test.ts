@@ -1,5 +1,5 @@
 import { Type } from 'typebox';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import {
   AchievementWithStatsResponse,
   MetricResponse,
@@ -10,9 +10,8 @@ import { unpackAll } from '../../../src/packed/state.ts';
 import { testStack } from '../../stack/stack.ts';
 import { CatalogBuilder } from '../catalog-builder.ts';
 import { expectFit, TestUsers } from '../users/test-users.ts';
+import { opened } from '../../stack/opened.ts';
 
-let stack: Awaited<ReturnType<typeof testStack>>;
-let laurel: TestUsers;
 const builder = new CatalogBuilder();
 const flips = builder.metric('flips');
 const plan = builder.attribute('plan', 'user');
@@ -37,14 +36,10 @@ const lock = (): void => {
   laurel.catalog = { ...builder.catalog, achievements };
 };
 
+const stack = opened(() => testStack({ database: 'none' }));
+const laurel = opened(() => new TestUsers(stack.redisUrl, builder.catalog));
 beforeAll(async () => {
-  stack = await testStack({ database: 'none' });
-  laurel = new TestUsers(stack.redisUrl, builder.catalog);
   await laurel.ready();
-});
-afterAll(async () => {
-  await laurel.close();
-  await stack.close();
 });
 
 async function achievementsOf(id: string, includeIncomplete: boolean): Promise<UserAchievementWithStatsResponse[]> {

@@ -1,5 +1,5 @@
 import type { Pool, PoolClient } from 'pg';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { FixedClock } from '../../../src/clock.ts';
 import type { Configuration } from '../../../src/domain/configuration.ts';
 import { createRecomputing } from '../../../src/engine/recomputations/recomputation-job.ts';
@@ -12,6 +12,7 @@ import { rebuildByHand } from '../rebuild/by-hand.ts';
 import { dump } from '../rebuild/dump.ts';
 import { backdated, make, plan } from '../recomputations/recompute-laurel.ts';
 import { differencesIn } from '../../differences.ts';
+import { opened } from '../../stack/opened.ts';
 
 const QUEST = { trigger: 'metric', metricKey: 'cards', metricValue: 10, status: 'active' } as const;
 const CONFIGURATION: Configuration = {
@@ -42,17 +43,15 @@ const CONFIGURATION: Configuration = {
   ],
 };
 
-let laurel: TestLaurel;
 let redis: TestLaurel['redis'];
+const laurel = opened(() => startLaurel({ testClock: true, workers: true }));
 beforeAll(async () => {
-  laurel = await startLaurel({ testClock: true, workers: true });
   redis = await laurel.connect();
   await redisReady(redis);
   await to('2030-03-01T12:00:00Z');
   await laurel.admin.put('/v1/configuration', CONFIGURATION);
   await backdated(laurel);
 });
-afterAll(() => laurel.close());
 
 const to = async (now: string): Promise<void> =>
   expect((await laurel.admin.put('/v1/clock', { now })).status).toBe(200);

@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { ConfiguredAchievement } from '../../../src/domain/configuration.ts';
-import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { startLaurel } from '../../laurel.ts';
+import { opened } from '../../stack/opened.ts';
 
 type Metric = Partial<ConfiguredAchievement> & { key: string };
 const metric = (fields: Metric): ConfiguredAchievement => ({
@@ -12,13 +13,11 @@ const metric = (fields: Metric): ConfiguredAchievement => ({
   ...fields,
 });
 
-let laurel: TestLaurel;
 let now = Date.parse('2040-01-01T12:00:00Z');
+const laurel = opened(() => startLaurel({ testClock: true, workers: true }));
 beforeAll(async () => {
-  laurel = await startLaurel({ testClock: true, workers: true });
   await laurel.admin.put('/v1/clock', { now: new Date(now).toISOString() });
 });
-afterAll(() => laurel.close());
 
 /** Sets the achievements, and waits until activated ones are backdated. */
 async function achievements(...list: ConfiguredAchievement[]): Promise<void> {

@@ -1,11 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { usersToExamine } from '../../../src/engine/achievements/preview.ts';
-import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
+import { testDatabase } from '../../postgres/database.ts';
+import { opened } from '../../stack/opened.ts';
 
 const USERS = 20_000;
-let database: TestDatabase;
+const database = opened(() => testDatabase({ redis: false }));
 beforeAll(async () => {
-  database = await testDatabase({ redis: false });
   await database.pool.query(
     `INSERT INTO users (tenant_no, id, created, state, attributes, points)
      SELECT 0, 'user-' || n, now(), '', '{}', '{}' FROM generate_series(1, $1::int) AS n`,
@@ -16,7 +16,6 @@ beforeAll(async () => {
      SELECT 1, 'other-' || n, now(), '', '{}', '{}' FROM generate_series(1, 50) AS n`,
   );
 });
-afterAll(() => database.close());
 
 test('examines each of a few users once', async () => {
   const { ids, figure } = await usersToExamine(database.pool, { tenantNo: 1, of: 50 });

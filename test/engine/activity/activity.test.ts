@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { Configuration } from '../../../src/domain/configuration.ts';
-import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { startLaurel } from '../../laurel.ts';
 import { STUDY_APP } from '../../study-app.ts';
 import { countedDays, storedDays } from './stored-days.ts';
+import { opened } from '../../stack/opened.ts';
 
 const [system] = STUDY_APP.pointsSystems!;
 /** With the clock's work: points for time, and excused and lost streaks. */
@@ -28,13 +29,7 @@ const CONFIGURATION: Configuration = {
 const DAY_MS = 86_400_000;
 const START_MS = Date.UTC(2027, 4, 4, 22, 30);
 
-let laurel: TestLaurel;
-
-beforeAll(async () => {
-  laurel = await startLaurel({ testClock: true, workers: true, configuration: CONFIGURATION });
-});
-
-afterAll(() => laurel.close());
+const laurel = opened(() => startLaurel({ testClock: true, workers: true, configuration: CONFIGURATION }));
 
 const at = async (ms: number): Promise<void> => {
   const { status } = await laurel.admin.put('/v1/clock', { now: new Date(ms).toISOString() });

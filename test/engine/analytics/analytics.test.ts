@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { isControl } from '../../../src/engine/responses/users.ts';
 import type { Configuration } from '../../../src/domain/configuration.ts';
 import { mondayOf, monthOf } from '../../../src/domain/analytics.ts';
 import { DAY_MS, dateOf } from '../../../src/domain/periods.ts';
-import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { startLaurel } from '../../laurel.ts';
 import { STUDY_APP } from '../../study-app.ts';
 import { countedAnalytics, storedAnalytics } from './stored-analytics.ts';
+import { opened } from '../../stack/opened.ts';
 
 const [system] = STUDY_APP.pointsSystems!;
 const CONFIGURATION: Configuration = {
@@ -76,20 +77,17 @@ interface Sent {
   isReversed: boolean;
 }
 
-let laurel: TestLaurel;
 const sent: Sent[] = [];
 const firstSeen = new Map<string, number>();
 /** The value that each user has, counted or not. */
 const plans = new Map<string, string>();
 
+const laurel = opened(() => startLaurel({ testClock: true, workers: true, configuration: CONFIGURATION }));
 beforeAll(async () => {
-  laurel = await startLaurel({ testClock: true, workers: true, configuration: CONFIGURATION });
   await laurel.admin.patch('/v1/organisation', { controlShare: SHARE, boardValues: 'whole' });
   await at(START_MS);
   await play();
 });
-
-afterAll(() => laurel.close());
 
 async function at(ms: number): Promise<void> {
   expect((await laurel.admin.put('/v1/clock', { now: new Date(ms).toISOString() })).status).toBe(200);

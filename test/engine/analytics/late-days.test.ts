@@ -1,13 +1,14 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { DAY_MS } from '../../../src/domain/periods.ts';
 import { activeDays } from '../../../src/postgres/history/active-days.ts';
 import { transaction } from '../../../src/postgres/transaction.ts';
-import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { startLaurel } from '../../laurel.ts';
 import { emptyRedis } from '../../stack/all-servers.ts';
 import { STUDY_APP } from '../../study-app.ts';
 import { countedDays, storedDays } from '../activity/stored-days.ts';
 import { countedAnalytics, storedAnalytics } from './stored-analytics.ts';
+import { opened } from '../../stack/opened.ts';
 
 /** SQL: a random ID that is later than all times. */
 const LATER_ID = `overlay(gen_random_uuid()::text PLACING 'ff' FROM 1)::uuid`;
@@ -15,15 +16,13 @@ const LATER_ID = `overlay(gen_random_uuid()::text PLACING 'ff' FROM 1)::uuid`;
 const NOON_MS = Date.UTC(2027, 5, 17, 12);
 const TODAY = Math.floor(NOON_MS / DAY_MS);
 
-let laurel: TestLaurel;
 let user: string;
 let users = 0;
 
+const laurel = opened(() => startLaurel({ testClock: true, workers: true, configuration: STUDY_APP }));
 beforeAll(async () => {
-  laurel = await startLaurel({ testClock: true, workers: true, configuration: STUDY_APP });
   await laurel.admin.put('/v1/clock', { now: new Date(NOON_MS).toISOString() });
 });
-afterAll(() => laurel.close());
 beforeEach(() => {
   user = `user-${(users += 1)}`;
 });

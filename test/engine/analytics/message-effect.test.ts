@@ -1,8 +1,9 @@
 import { hash } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { effectOf } from '../../../src/domain/message-effect.ts';
 import { setChannel, TEMPLATES } from '../messages/channel.ts';
 import { Listening } from '../notifications/listening.ts';
+import { opened } from '../../stack/opened.ts';
 
 const SHARE = 0.5;
 const USERS = Array.from({ length: 260 }, (_, number) => `user-${number}`);
@@ -34,17 +35,18 @@ function wilson(count: number, of: number): [number, number] {
   return [bound(0), bound(1)];
 }
 
-let listening: Listening;
 /** The users about whom the webhook got messages. */
 let reported: string[];
-beforeAll(async () => {
-  listening = await Listening.start('2030-03-01T09:00', {
+const listening = opened(() =>
+  Listening.start('2030-03-01T09:00', {
     metrics: [{ key: 'flips', name: 'Flips' }],
     achievements: [
       { key: 'one', name: 'One', trigger: 'metric', metricKey: 'flips', metricValue: 1, status: 'active' },
     ],
     messages: { templates: TEMPLATES.filter(({ kind }) => kind === 'achievement_completed' || kind === 'recap') },
-  });
+  }),
+);
+beforeAll(async () => {
   const { laurel } = listening;
   await laurel.admin.patch('/v1/organisation', { controlShare: SHARE });
   await setChannel(laurel.pool, { nowMs: Date.parse('2030-03-01T08:00Z') });
@@ -60,7 +62,6 @@ beforeAll(async () => {
   }
   await listening.stored();
 });
-afterAll(() => listening.close());
 
 async function event(id: string): Promise<void> {
   const user = { id, email: `${id}@example.com` };

@@ -1,15 +1,14 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { createAuditRetention } from '../../../src/engine/retention/audit-retention.ts';
 import { writeAudit } from '../../../src/postgres/access/audit.ts';
-import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
+import { testDatabase } from '../../postgres/database.ts';
+import { opened } from '../../stack/opened.ts';
 
 const DAY_MS = 86_400_000;
 const NOON_MS = Date.UTC(2026, 10, 18, 12);
 const MIDNIGHT_MS = NOON_MS - DAY_MS / 2;
 const ending = new AbortController().signal;
-let database: TestDatabase;
-beforeAll(async () => void (database = await testDatabase()));
-afterAll(() => database.close());
+const database = opened(() => testDatabase());
 
 const days = async (): Promise<number[]> =>
   (await database.pool.query(`SELECT name FROM audit_log ORDER BY at`)).rows.map(({ name }) => Number(name));

@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { Redis } from 'ioredis';
 import { pino } from 'pino';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import {
   acceptServers,
   refusePostgres,
@@ -16,8 +16,9 @@ import { StartError } from '../../../src/start-error.ts';
 import { freePort } from '../../../src/local/free-ports.ts';
 import { OwnCluster } from '../../stack/own-cluster.ts';
 import { OwnRedis } from '../../engine/rebuild/own-redis.ts';
-import { testStack, type TestStack } from '../../stack/stack.ts';
+import { testStack } from '../../stack/stack.ts';
 import { endChild } from '../../stack/child-process.ts';
+import { opened } from '../../stack/opened.ts';
 
 /** From the Debian package `pgbouncer`; the test that needs it is skipped without it. */
 const PGBOUNCER = '/usr/sbin/pgbouncer';
@@ -54,13 +55,7 @@ async function accepted(mode: 'session' | 'transaction'): Promise<void> {
   }
 }
 
-let stack: TestStack;
-
-beforeAll(async () => {
-  stack = await testStack();
-});
-
-afterAll(() => stack.close());
+const stack = opened(() => testStack());
 
 describe('acceptServers', () => {
   test('accepts the servers of the tests', async () => {

@@ -1,12 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { startLaurel } from '../../laurel.ts';
+import { opened } from '../../stack/opened.ts';
 
-let laurel: TestLaurel;
+const laurel = opened(() => startLaurel({ testClock: true, workers: true }));
 beforeAll(async () => {
-  laurel = await startLaurel({ testClock: true, workers: true });
   await laurel.admin.put('/v1/clock', { now: '2040-01-01T12:00:00.000Z' });
 });
-afterAll(() => laurel.close());
 
 const send = (id: string, metric: string, value: number, attributes?: Record<string, string>) =>
   laurel.app.post(`/v1/metrics/${metric}/event`, { user: { id }, value, ...(attributes && { attributes }) });

@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { expect, test } from 'vitest';
+import { startLaurel } from '../../laurel.ts';
 import { STUDY_APP } from '../../study-app.ts';
+import { opened } from '../../stack/opened.ts';
 
-let laurel: TestLaurel;
-beforeAll(async () => {
-  laurel = await startLaurel({ configuration: { ...STUDY_APP, leaderboards: [] }, workers: true });
-});
-afterAll(() => laurel.close());
+const laurel = opened(() => startLaurel({ configuration: { ...STUDY_APP, leaderboards: [] }, workers: true }));
 
 async function send(id: string, value: number, attributes?: Record<string, string>) {
   const user = { id, attributes: { plan: 'pro' } };

@@ -1,13 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { startLaurel } from '../../laurel.ts';
+import { opened } from '../../stack/opened.ts';
 
 const START = '2033-01-01';
 const ZONES = ['UTC', 'Europe/Berlin', 'America/New_York', 'Asia/Kathmandu', 'Pacific/Kiritimati', 'Etc/GMT+12'];
 const board = { rankBy: 'metric', metricKey: 'm', status: 'active', start: START } as const;
 
-let laurel: TestLaurel;
+const laurel = opened(() => startLaurel({ testClock: true, workers: true }));
 beforeAll(async () => {
-  laurel = await startLaurel({ testClock: true, workers: true });
   await put(`${START}T12:00:00Z`);
   const { status } = await laurel.admin.put('/v1/configuration', {
     metrics: [{ key: 'm', name: 'M' }],
@@ -21,7 +21,6 @@ beforeAll(async () => {
   });
   if (status !== 200) throw new Error('The configuration was refused');
 });
-afterAll(() => laurel.close());
 
 const put = (now: string) => laurel.admin.put('/v1/clock', { now });
 

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { SPREAD_ON_CLUSTER } from '../../../src/postgres/shards.ts';
 import { connectRedis } from '../../../src/redis/client.ts';
 import { slotOfShard } from '../../../src/redis/cluster-layout.ts';
@@ -11,6 +11,7 @@ import { makeCertificates } from '../../stack/certificates.ts';
 import { CuttingProxy } from '../../stack/cutting-proxy.ts';
 import { OwnCluster } from '../../stack/own-cluster.ts';
 import { differencesIn } from '../../differences.ts';
+import { opened } from '../../stack/opened.ts';
 
 /** In the order of their numbers, which begin at 1. */
 const TENANTS = ['one', 'two', 'three', 'four', 'five', 'six', 'seven', 'eight'];
@@ -29,17 +30,10 @@ const ALLOWED = [
   '+config|get',
 ];
 
-let cluster: OwnCluster;
-let laurel: TestLaurel;
-
+const cluster = opened(() => OwnCluster.start());
+const laurel = opened(() => startLaurel({ redisUrl: cluster.url, workers: true }));
 beforeAll(async () => {
-  cluster = await OwnCluster.start();
-  laurel = await startLaurel({ redisUrl: cluster.url, workers: true });
   await addTenants(laurel, TENANTS);
-});
-afterAll(async () => {
-  await laurel.close();
-  await cluster.close();
 });
 
 test('each tenant lives on the master of its slot, and Redis as a whole agrees with Postgres', async () => {

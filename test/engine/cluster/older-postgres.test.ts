@@ -3,23 +3,22 @@ import { PostgresIsOlder } from '../../../src/engine/availability/inspection.ts'
 import { rebuildServers } from '../../../src/engine/availability/accept.ts';
 import { createLog } from '../../../src/telemetry/log.ts';
 import { startWorkers, type Workers } from '../../../workers/start.ts';
-import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { startLaurel } from '../../laurel.ts';
 import { addTenants } from '../../several-tenants.ts';
 import { backUp } from '../rebuild/back-up.ts';
 import { OwnCluster } from '../../stack/own-cluster.ts';
+import { opened } from '../../stack/opened.ts';
 
 // A Postgres that returns with older data is older for the tenants of all servers, even if only one server shows it.
 
 /** In the order of their numbers, which begin at 1. Shards 1 and 2 are on different masters. */
 const TENANTS = ['one', 'two'];
 
-let cluster: OwnCluster;
-let laurel: TestLaurel;
 let workers: Workers | undefined;
 
+const cluster = opened(() => OwnCluster.start());
+const laurel = opened(() => startLaurel({ redisUrl: cluster.url }));
 beforeAll(async () => {
-  cluster = await OwnCluster.start();
-  laurel = await startLaurel({ redisUrl: cluster.url });
   await addTenants(laurel, TENANTS);
   const { redisUrl, databaseUrl } = laurel;
   // Without kept copies of what Postgres received.
@@ -27,8 +26,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await workers?.close();
-  await laurel.close();
-  await cluster.close();
 });
 
 const event = async (tenantId: string): Promise<number> =>

@@ -1,19 +1,18 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { rebuildServers } from '../../../src/engine/availability/accept.ts';
 import { verify } from '../../../src/engine/rebuild/verify.ts';
 import { connectRedis, redisReady } from '../../../src/redis/client.ts';
 import { byServer, onServer } from '../../../src/redis/endpoints.ts';
 import { INSTALLATION_SLOT } from '../../../src/redis/cluster-layout.ts';
-import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { startLaurel } from '../../laurel.ts';
 import { addTenants } from '../../several-tenants.ts';
 import { OwnCluster } from '../../stack/own-cluster.ts';
 import type { OwnRedis } from '../rebuild/own-redis.ts';
+import { opened } from '../../stack/opened.ts';
 
 /** In the order of their numbers, which begin at 1. */
 const TENANTS = ['one', 'two', 'three', 'four', 'five'];
 
-let cluster: OwnCluster;
-let laurel: TestLaurel;
 /** The events that were accepted. */
 let taken: number;
 /** The tenants and shards of each master. */
@@ -21,9 +20,9 @@ let held: Map<OwnRedis, { tenants: string[]; shards: number[] }>;
 /** The master of the keys outside all shards. */
 let home: OwnRedis;
 
+const cluster = opened(() => OwnCluster.start());
+const laurel = opened(() => startLaurel({ redisUrl: cluster.url, workers: true }));
 beforeAll(async () => {
-  cluster = await OwnCluster.start();
-  laurel = await startLaurel({ redisUrl: cluster.url, workers: true });
   await addTenants(laurel, TENANTS);
   held = new Map(cluster.nodes.map((node) => [node, { tenants: [], shards: [] }]));
   for (const [index, tenantId] of TENANTS.entries()) {
@@ -33,10 +32,6 @@ beforeAll(async () => {
   }
   home = await cluster.masterOfSlot(INSTALLATION_SLOT);
   taken = 0;
-});
-afterAll(async () => {
-  await laurel.close();
-  await cluster.close();
 });
 
 /** Sends a tenant's next event: the same one again, with its key, until it is accepted. An earlier try may have been. */

@@ -1,14 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { shardsInUse } from '../../../src/redis/endpoints.ts';
 import { STUDY_APP } from '../../study-app.ts';
-import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { startLaurel } from '../../laurel.ts';
+import { opened } from '../../stack/opened.ts';
 
-let laurel: TestLaurel;
-
-beforeAll(async () => {
-  laurel = await startLaurel({ workers: true });
-});
-afterAll(() => laurel.close());
+const laurel = opened(() => startLaurel({ workers: true }));
 
 const shown = async (): Promise<number[]> => {
   const { body } = (await laurel.admin.get('/v1/system')) as { body: { shards: { shard: number }[] } };

@@ -10,13 +10,8 @@ import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { OwnCluster } from '../../stack/own-cluster.ts';
 import { STUDY_APP } from '../../study-app.ts';
 import type { OwnRedis } from '../rebuild/own-redis.ts';
+import { opened } from '../../stack/opened.ts';
 
-/*
-One of three masters hangs, and this process never gives up its connection (`keepsWaiting`). An operation that waits for that
-master therefore never ends, and its test fails.
- */
-
-let cluster: OwnCluster;
 let laurel: TestLaurel;
 /** The master that hangs. */
 let master: OwnRedis;
@@ -31,8 +26,13 @@ const endpointAt = (redis: Redis): Endpoint => endpointsOf(redis).find(({ name }
 
 const keepsWaiting = (redis: Redis): void => void (endpointAt(redis).redis.options.socketTimeout = 3_600_000);
 
+/*
+One of three masters hangs, and this process never gives up its connection (`keepsWaiting`). An operation that waits for that
+master therefore never ends, and its test fails.
+ */
+
+const cluster = opened(() => OwnCluster.start());
 beforeAll(async () => {
-  cluster = await OwnCluster.start();
   [, master] = cluster.nodes as [OwnRedis, OwnRedis];
   laurel = await startLaurel({ redisUrl: cluster.url, spread: 16, configuration: STUDY_APP });
   workerRedis = await laurel.connect();
@@ -62,7 +62,6 @@ afterAll(async () => {
   master.resume();
   workerRedis.disconnect();
   await laurel.close();
-  await cluster.close();
 });
 
 /** A user for one test alone, because others' events change what is stored. */

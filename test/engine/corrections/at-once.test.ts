@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { Configuration } from '../../../src/domain/configuration.ts';
 import { untilPersisted } from '../../../src/engine/persist/cursor-wait.ts';
-import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { startLaurel } from '../../laurel.ts';
 import { atRest } from '../recomputations/recompute-laurel.ts';
 import { differencesIn } from '../../differences.ts';
+import { opened } from '../../stack/opened.ts';
 
 // Concurrent corrections of all kinds, with events beside them, lose nothing and count nothing twice.
 
@@ -24,12 +25,10 @@ const CONFIGURATION: Configuration = {
   streaks: { enabled: true, frequency: 'daily' },
 };
 
-let laurel: TestLaurel;
+const laurel = opened(() => startLaurel({ workers: true, testClock: true, configuration: CONFIGURATION }));
 beforeAll(async () => {
-  laurel = await startLaurel({ workers: true, testClock: true, configuration: CONFIGURATION });
   await laurel.admin.put('/v1/clock', { now: '2030-03-20T12:00:00.000Z' });
 });
-afterAll(() => laurel.close());
 
 /** Retries while a user has too many requests in progress. */
 async function answered<T extends { status: number }>(ask: () => Promise<T>): Promise<T> {

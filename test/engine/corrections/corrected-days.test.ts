@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import type { Configuration } from '../../../src/domain/configuration.ts';
-import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { startLaurel } from '../../laurel.ts';
 import { differencesIn } from '../../differences.ts';
+import { opened } from '../../stack/opened.ts';
 
 const DAILY = { runUnit: 'day', runInterval: 1, start: '2030-01-01', status: 'active' } as const;
 const CONFIGURATION: Configuration = {
@@ -47,11 +48,7 @@ const CONFIGURATION: Configuration = {
   streaks: { enabled: true, frequency: 'daily', metrics: [{ metricKey: 'visits', threshold: 1 }] },
 };
 
-let laurel: TestLaurel;
-beforeAll(async () => {
-  laurel = await startLaurel({ workers: true, testClock: true, configuration: CONFIGURATION });
-});
-afterAll(() => laurel.close());
+const laurel = opened(() => startLaurel({ workers: true, testClock: true, configuration: CONFIGURATION }));
 
 let user: string;
 let month = 0;

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeAll, beforeEach, expect, test } from 'vitest';
 import type { Configuration } from '../../../src/domain/configuration.ts';
-import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { startLaurel } from '../../laurel.ts';
 import { differencesIn } from '../../differences.ts';
+import { opened } from '../../stack/opened.ts';
 
 const CONFIGURATION: Configuration = {
   metrics: [
@@ -36,12 +37,10 @@ const CONFIGURATION: Configuration = {
   streaks: { enabled: true, frequency: 'daily' },
 };
 
-let laurel: TestLaurel;
+const laurel = opened(() => startLaurel({ workers: true, testClock: true, configuration: CONFIGURATION }));
 beforeAll(async () => {
-  laurel = await startLaurel({ workers: true, testClock: true, configuration: CONFIGURATION });
   await laurel.admin.put('/v1/clock', { now: '2030-03-10T12:00:00.000Z' });
 });
-afterAll(() => laurel.close());
 
 let user: string;
 let users = 0;

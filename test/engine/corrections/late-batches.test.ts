@@ -1,16 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { createBatchIntake } from '../../../src/engine/events/batch-intake.ts';
 import { createBatchProcessor } from '../../../src/engine/events/batch-processor.ts';
 import type { BatchMetricEvent } from '../../../src/domain/event.ts';
-import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
+import { testDatabase } from '../../postgres/database.ts';
 import { withReads, type ReadFixture } from '../read-fixture.ts';
 import { onlyPart } from '../../stack/only-part.ts';
+import { opened } from '../../stack/opened.ts';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await testDatabase();
-});
-afterAll(() => database.close());
+const database = opened(() => testDatabase());
 
 const withUsers = (run: (reads: ReadFixture) => Promise<void>): Promise<void> =>
   withReads(

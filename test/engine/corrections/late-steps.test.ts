@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { MetricGuards } from '../../../src/domain/administration/guards.ts';
 import type { BatchMetricEvent } from '../../../src/domain/event.ts';
 import { createBatchIntake } from '../../../src/engine/events/batch-intake.ts';
@@ -8,10 +8,11 @@ import { packedUser } from '../../../src/redis/parts.ts';
 import { FREQUENCIES } from '../../../src/domain/periods.ts';
 import { decodeUser } from '../../../src/rules/user-codec.ts';
 import type { User } from '../../../src/rules/user.ts';
-import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
+import { testDatabase } from '../../postgres/database.ts';
 import { onlyPart } from '../../stack/only-part.ts';
 import type { CatalogBuilder } from '../catalog-builder.ts';
 import { type ReadFixture, withReads } from '../read-fixture.ts';
+import { opened } from '../../stack/opened.ts';
 
 /** Steps with many late events do the same as steps with one each. */
 
@@ -22,11 +23,7 @@ const USERS = ['a', 'b'];
 const FIRST_DAY = 2;
 const TODAY = 20;
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await testDatabase();
-});
-afterAll(() => database.close());
+const database = opened(() => testDatabase());
 
 const clamp = { action: 'clamp' } as const;
 const guards = fc.constantFrom<MetricGuards | null>(

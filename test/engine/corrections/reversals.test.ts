@@ -1,10 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import fc from 'fast-check';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeAll, beforeEach, expect, test } from 'vitest';
 import type { Configuration } from '../../../src/domain/configuration.ts';
 import { countersKey } from '../../../src/redis/keys.ts';
-import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { startLaurel } from '../../laurel.ts';
 import { onlyPart } from '../../stack/only-part.ts';
+import { opened } from '../../stack/opened.ts';
 
 const CONFIGURATION: Configuration = {
   attributes: [{ key: 'kind', name: 'Kind', type: 'event' }],
@@ -67,15 +68,13 @@ const CONFIGURATION: Configuration = {
   streaks: { enabled: true, frequency: 'daily' },
 };
 
-let laurel: TestLaurel;
+const laurel = opened(() => startLaurel({ workers: true, configuration: CONFIGURATION }));
 beforeAll(async () => {
-  laurel = await startLaurel({ workers: true, configuration: CONFIGURATION });
   // Activating an achievement examines all users.
   const isDone = async (): Promise<boolean> =>
     !/"status":"(?!done)/.test(JSON.stringify((await laurel.admin.get('/v1/backdatings')).body));
   while (!(await isDone())) await sleep(50);
 });
-afterAll(() => laurel.close());
 
 let user: string;
 let users = 0;

@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { expect, test } from 'vitest';
+import { startLaurel } from '../../laurel.ts';
 import { differencesIn } from '../../differences.ts';
+import { opened } from '../../stack/opened.ts';
 
-let laurel: TestLaurel;
-beforeAll(async () => {
-  laurel = await startLaurel({
+const laurel = opened(() =>
+  startLaurel({
     workers: true,
     testClock: true,
     configuration: {
@@ -31,9 +31,8 @@ beforeAll(async () => {
       ],
       streaks: { enabled: true, frequency: 'daily', freezes: { enabled: true, initial: 1, max: 1 } },
     },
-  });
-});
-afterAll(() => laurel.close());
+  }),
+);
 
 const to = async (time: string): Promise<void> =>
   expect((await laurel.admin.put('/v1/clock', { now: `${time}:00.000Z` })).status).toBe(200);

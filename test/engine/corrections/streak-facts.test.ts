@@ -1,18 +1,15 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { StreakSettings } from '../../../src/domain/fields/tenant-settings.ts';
 import { dayOf } from '../../../src/domain/periods.ts';
 import { replayStreaks } from '../../../src/rules/streak-replay.ts';
 import { readStreakFacts } from '../../../src/engine/corrections/streak-facts.ts';
 import { sumUsers } from '../../../src/postgres/persist/day-sums.ts';
 import { transaction } from '../../../src/postgres/transaction.ts';
-import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
+import { testDatabase } from '../../postgres/database.ts';
 import { withReads, type ReadFixture } from '../read-fixture.ts';
+import { opened } from '../../stack/opened.ts';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await testDatabase();
-});
-afterAll(() => database.close());
+const database = opened(() => testDatabase());
 
 /** Everything settled meanwhile is earned, used or lost: 2 freezes at first, one more every 3 days. */
 const SETTINGS: Partial<StreakSettings> = {

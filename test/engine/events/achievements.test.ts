@@ -1,10 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { testStack } from '../../stack/stack.ts';
 import { CatalogBuilder } from '../catalog-builder.ts';
 import { TestEngine } from './engine.ts';
+import { opened } from '../../stack/opened.ts';
 
-let stack: Awaited<ReturnType<typeof testStack>>;
-let laurel: TestEngine;
 const builder = new CatalogBuilder();
 const flips = builder.metric('flips');
 const minutes = builder.metric('minutes');
@@ -53,14 +52,8 @@ builder.achievement('metric', {
 });
 builder.achievement('streak', { streakLength: 2, ...named('two days') });
 
-beforeAll(async () => {
-  stack = await testStack({ database: 'none' });
-  laurel = new TestEngine(stack.redisUrl, builder.catalog);
-});
-afterAll(async () => {
-  await laurel.close();
-  await stack.close();
-});
+const stack = opened(() => testStack({ database: 'none' }));
+const laurel = opened(() => new TestEngine(stack.redisUrl, builder.catalog));
 
 const names = (answer: { achievements: { name: string }[] }): string[] => answer.achievements.map(({ name }) => name);
 

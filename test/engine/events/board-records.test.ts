@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { WebhookFilter } from '../../../src/domain/schemas.ts';
 import type { NotificationType } from '../../../src/domain/notifications/notification.ts';
 import type { HappenedRecord } from '../../../src/packed/record.ts';
@@ -8,12 +8,9 @@ import { OUTBOX_START, parseEntry, readOutbox } from '../../../src/redis/outbox.
 import { testStack } from '../../stack/stack.ts';
 import type { CatalogBuilder } from '../catalog-builder.ts';
 import { withEngineOn, type TestEngine } from './engine.ts';
+import { opened } from '../../stack/opened.ts';
 
-let stack: Awaited<ReturnType<typeof testStack>>;
-beforeAll(async () => {
-  stack = await testStack({ database: 'none' });
-});
-afterAll(() => stack.close());
+const stack = opened(() => testStack({ database: 'none' }));
 
 const withEngine = withEngineOn(() => stack.redisUrl);
 

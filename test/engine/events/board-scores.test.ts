@@ -1,16 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { dateOf, dayOf } from '../../../src/domain/periods.ts';
 import { boardGroupsKey, boardKey } from '../../../src/redis/keys.ts';
 import { testStack } from '../../stack/stack.ts';
 import { withEngineOn, type TestEngine } from './engine.ts';
 import { onlyPart } from '../../stack/only-part.ts';
 import { decimalText } from '../../../src/domain/decimal.ts';
+import { opened } from '../../stack/opened.ts';
 
-let stack: Awaited<ReturnType<typeof testStack>>;
-beforeAll(async () => {
-  stack = await testStack({ database: 'none' });
-});
-afterAll(() => stack.close());
+const stack = opened(() => testStack({ database: 'none' }));
 
 const withEngine = withEngineOn(() => stack.redisUrl);
 

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import type { Configuration } from '../../../src/domain/configuration.ts';
 import { verify } from '../../../src/engine/rebuild/verify.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { opened } from '../../stack/opened.ts';
 
 const SHOP: Configuration = {
   metrics: [
@@ -34,15 +35,13 @@ const BATCHES = 3;
 /** Of one user, at a time. */
 const MOST_QUARANTINED = 100;
 
-let laurel: TestLaurel;
 let frontends: Awaited<ReturnType<TestLaurel['another']>>[];
+const laurel = opened(() => startLaurel({ configuration: SHOP, workers: true }));
 beforeAll(async () => {
-  laurel = await startLaurel({ configuration: SHOP, workers: true });
   frontends = await Promise.all([laurel.another(), laurel.another(), laurel.another()]);
 });
 afterAll(async () => {
   for (const frontend of frontends) await frontend.close();
-  await laurel.close();
 });
 
 const numberOfEach = (statuses: readonly number[]): Record<number, number> => {

@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { decimalNumber, toDecimal } from '../../../src/domain/decimal.ts';
 import type { MetricGuards } from '../../../src/domain/administration/guards.ts';
 import { unpackAll } from '../../../src/packed/state.ts';
@@ -7,12 +7,9 @@ import { outboxKey } from '../../../src/redis/keys.ts';
 import { testStack } from '../../stack/stack.ts';
 import { withEngineOn, type TestEngine } from './engine.ts';
 import { GuardModel } from './guard-model.ts';
+import { opened } from '../../stack/opened.ts';
 
-let stack: Awaited<ReturnType<typeof testStack>>;
-beforeAll(async () => {
-  stack = await testStack({ database: 'none' });
-});
-afterAll(() => stack.close());
+const stack = opened(() => testStack({ database: 'none' }));
 
 const withEngine = withEngineOn(() => stack.redisUrl);
 const guarded = (guards: MetricGuards, run: (laurel: TestEngine) => Promise<void>): Promise<void> =>

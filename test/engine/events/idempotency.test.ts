@@ -2,12 +2,12 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { testStack } from '../../stack/stack.ts';
 import { CatalogBuilder } from '../catalog-builder.ts';
 import { TestEngine } from './engine.ts';
+import { opened } from '../../stack/opened.ts';
 
-let stack: Awaited<ReturnType<typeof testStack>>;
 let laurel: TestEngine;
 
+const stack = opened(() => testStack({ database: 'none' }));
 beforeAll(async () => {
-  stack = await testStack({ database: 'none' });
   const builder = new CatalogBuilder();
   builder.metric('flips');
   builder.metric('minutes');
@@ -15,7 +15,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await laurel.close();
-  await stack.close();
 });
 
 test('processes an unused key; answers a used one with 202, the original event and the current state', async () => {

@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { testStack } from '../../stack/stack.ts';
 import { withEngineOn, type TestEngine } from './engine.ts';
+import { opened } from '../../stack/opened.ts';
 
-let stack: Awaited<ReturnType<typeof testStack>>;
-beforeAll(async () => {
-  stack = await testStack({ database: 'none' });
-});
-afterAll(() => stack.close());
+const stack = opened(() => testStack({ database: 'none' }));
 
 const withEngine = withEngineOn(() => stack.redisUrl);
 

@@ -6,15 +6,15 @@ import { testStack } from '../../stack/stack.ts';
 import { CatalogBuilder } from '../catalog-builder.ts';
 import { CuttingProxy } from '../../stack/cutting-proxy.ts';
 import { TestEngine } from './engine.ts';
+import { opened } from '../../stack/opened.ts';
 
-let stack: Awaited<ReturnType<typeof testStack>>;
 let proxy: CuttingProxy;
 let laurel: TestEngine;
 let direct: Redis;
 let pool: pg.Pool;
 
+const stack = opened(() => testStack({ database: 'migrated' }));
 beforeAll(async () => {
-  stack = await testStack({ database: 'migrated' });
   pool = new pg.Pool({ connectionString: stack.databaseUrl });
   direct = new Redis(stack.redisUrl);
   proxy = new CuttingProxy(stack.redisUrl);
@@ -29,7 +29,6 @@ afterAll(async () => {
   await laurel.close();
   proxy.close();
   await Promise.all([direct.quit(), pool.end()]);
-  await stack.close();
 });
 beforeEach(async () => {
   await laurel.event('flips', 'warm-up', 1);

@@ -2,12 +2,12 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { testStack } from '../../stack/stack.ts';
 import { CatalogBuilder } from '../catalog-builder.ts';
 import { TestEngine } from './engine.ts';
+import { opened } from '../../stack/opened.ts';
 
-let stack: Awaited<ReturnType<typeof testStack>>;
 let laurel: TestEngine;
 
+const stack = opened(() => testStack({ database: 'none' }));
 beforeAll(async () => {
-  stack = await testStack({ database: 'none' });
   const builder = new CatalogBuilder();
   const flips = builder.metric('flips');
   for (const metricValue of [100, 500, 900]) builder.achievement('metric', { metricId: flips.id, metricValue });
@@ -18,7 +18,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await laurel.close();
-  await stack.close();
 });
 
 test('applies hundreds of parallel events of one user exactly once each, in one order', async () => {

@@ -1,13 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { EventResponse } from '../../../src/domain/event.ts';
 import { testStack } from '../../stack/stack.ts';
 import { withEngineOn } from './engine.ts';
+import { opened } from '../../stack/opened.ts';
 
-let stack: Awaited<ReturnType<typeof testStack>>;
-beforeAll(async () => {
-  stack = await testStack({ database: 'none' });
-});
-afterAll(() => stack.close());
+const stack = opened(() => testStack({ database: 'none' }));
 
 const withEngine = withEngineOn(() => stack.redisUrl);
 

@@ -1,21 +1,18 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { Catalog } from '../../../src/domain/catalog.ts';
 import { AppError } from '../../../src/errors.ts';
 import { testStack } from '../../stack/stack.ts';
 import { withEngineOn, type TestEngine } from './engine.ts';
 import { changeState } from '../../stack/change-state.ts';
 import { decimalNumber } from '../../../src/domain/decimal.ts';
+import { opened } from '../../stack/opened.ts';
 
 const MOST = 1e12;
 const LAST = 1e15 - 1;
 /** How many of the largest values fit below the bound. */
 const FIT = 999;
 
-let stack: Awaited<ReturnType<typeof testStack>>;
-beforeAll(async () => {
-  stack = await testStack();
-});
-afterAll(() => stack.close());
+const stack = opened(() => testStack());
 
 const withEngine = withEngineOn(() => stack.redisUrl);
 

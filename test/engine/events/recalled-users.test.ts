@@ -1,17 +1,14 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { RecentStates } from '../../../src/engine/changes/recent-states.ts';
 import { onlyPart } from '../../stack/only-part.ts';
 import { testStack } from '../../stack/stack.ts';
 import type { CatalogBuilder } from '../catalog-builder.ts';
 import { TestEngine, withEngineOn } from './engine.ts';
+import { opened } from '../../stack/opened.ts';
 
 // A user whom a process changed last is not read again (`RecentStates`).
 
-let stack: Awaited<ReturnType<typeof testStack>>;
-beforeAll(async () => {
-  stack = await testStack({ database: 'none' });
-});
-afterAll(() => stack.close());
+const stack = opened(() => testStack({ database: 'none' }));
 
 const withEngine = withEngineOn(() => stack.redisUrl);
 

@@ -19,6 +19,7 @@ import { CuttingProxy } from '../../stack/cutting-proxy.ts';
 import { testStack } from '../../stack/stack.ts';
 import { CatalogBuilder } from '../catalog-builder.ts';
 import { onlyPart } from '../../stack/only-part.ts';
+import { opened } from '../../stack/opened.ts';
 
 /** Each on its own shard. */
 const TENANTS = [1, 2, 3] as const;
@@ -26,20 +27,17 @@ const EMPTIED = 2;
 const MARKS = Object.fromEntries(TENANTS.map((tenantNo) => [markKey(onlyPart(tenantNo).shard), 'here:7']));
 const ids = new KeyedIds(Buffer.alloc(32, 7));
 
-let stack: Awaited<ReturnType<typeof testStack>>;
-let proxy: CuttingProxy;
-/** An unguarded connection. */
-let direct: Redis;
 let redis: Redis;
 let gate: Gate;
 let batcher: EventBatcher;
 let calls: ConstructorParameters<typeof Scripts>[0];
 let catalogs: ReadonlyMap<number, CompiledCatalog>;
 
+const stack = opened(() => testStack({ database: 'none' }));
+/** An unguarded connection. */
+const direct = opened(() => new Redis(stack.redisUrl), 'quit');
+const proxy = opened(() => new CuttingProxy(stack.redisUrl));
 beforeAll(async () => {
-  stack = await testStack({ database: 'none' });
-  direct = new Redis(stack.redisUrl);
-  proxy = new CuttingProxy(stack.redisUrl);
   catalogs = new Map(TENANTS.map((tenantNo) => [tenantNo, catalogOf(tenantNo)]));
   redis = createRedis(await proxy.listen());
   redis.on('error', () => undefined);
@@ -57,9 +55,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   redis.disconnect();
-  proxy.close();
-  await direct.quit();
-  await stack.close();
 });
 beforeEach(async () => {
   // A test that failed may have left a shard closed.

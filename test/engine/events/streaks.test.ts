@@ -1,14 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { StreakSettings } from '../../../src/domain/fields/tenant-settings.ts';
 import { testStack } from '../../stack/stack.ts';
 import { CatalogBuilder } from '../catalog-builder.ts';
 import { TestEngine } from './engine.ts';
+import { opened } from '../../stack/opened.ts';
 
-let stack: Awaited<ReturnType<typeof testStack>>;
-beforeAll(async () => {
-  stack = await testStack({ database: 'none' });
-});
-afterAll(() => stack.close());
+const stack = opened(() => testStack({ database: 'none' }));
 
 const builder = new CatalogBuilder();
 const flips = builder.metric('flips');

@@ -2,19 +2,18 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { testStack } from '../../stack/stack.ts';
 import { CatalogBuilder } from '../catalog-builder.ts';
 import { TestEngine } from './engine.ts';
+import { opened } from '../../stack/opened.ts';
 
-let stack: Awaited<ReturnType<typeof testStack>>;
 let laurel: TestEngine;
 
+const stack = opened(() => testStack({ database: 'none' }));
 beforeAll(async () => {
-  stack = await testStack({ database: 'none' });
   const builder = new CatalogBuilder();
   builder.metric('flips');
   laurel = new TestEngine(stack.redisUrl, builder.catalog);
 });
 afterAll(async () => {
   await laurel.close();
-  await stack.close();
 });
 
 test.each([

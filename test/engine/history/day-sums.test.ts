@@ -1,19 +1,18 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { readUser } from '../../../src/cli/source-users.ts';
 import { untilPersisted } from '../../../src/engine/persist/cursor-wait.ts';
 import { sumUsers } from '../../../src/postgres/persist/day-sums.ts';
 import { transaction } from '../../../src/postgres/transaction.ts';
-import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { startLaurel } from '../../laurel.ts';
 import { CATALOG, happen, USERS } from '../imports/random-past.ts';
+import { opened } from '../../stack/opened.ts';
 
-let laurel: TestLaurel;
+const laurel = opened(() => startLaurel({ testClock: true, workers: true }));
 beforeAll(async () => {
-  laurel = await startLaurel({ testClock: true, workers: true });
   // Before anything is configured: otherwise each day until then would be checked.
   await laurel.admin.put('/v1/clock', { now: '2030-05-28T09:00:00Z' });
   await laurel.admin.patch('/v1/organisation', { multiTenancy: true });
 });
-afterAll(() => laurel.close());
 
 /** Length of each history; `npm run test:long` plays longer ones. */
 const DAYS = Number(process.env['RUNS'] ?? 20) > 100 ? 24 : 10;

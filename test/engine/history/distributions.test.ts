@@ -1,13 +1,10 @@
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { dayOf } from '../../../src/domain/periods.ts';
 import { Distributions, SAMPLE_USERS } from '../../../src/engine/history/distributions.ts';
-import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
+import { testDatabase } from '../../postgres/database.ts';
+import { opened } from '../../stack/opened.ts';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await testDatabase({ redis: false });
-});
-afterAll(() => database.close());
+const database = opened(() => testDatabase({ redis: false }));
 
 const METRIC = 1;
 const DAYS = { fromDay: dayOf('2026-03-01'), toDay: dayOf('2026-03-31') };

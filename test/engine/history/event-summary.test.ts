@@ -1,6 +1,6 @@
 import fc from 'fast-check';
 import { Redis } from 'ioredis';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { compileCatalog, type CompiledCatalog } from '../../../src/catalog/compiled-catalog.ts';
 import type { EventSummaryEntry, EventSummaryQuery } from '../../../src/domain/history.ts';
 import { dateOf, DAY_MS, dayOf } from '../../../src/domain/periods.ts';
@@ -8,12 +8,11 @@ import { createHistoryReads, type HistoryReads } from '../../../src/engine/histo
 import { ReadLimits } from '../../../src/engine/history/read-limits.ts';
 import { UserReads } from '../../../src/engine/users/user-reads.ts';
 import { checkAnswer } from '../../contract/contract.ts';
-import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
+import { testDatabase } from '../../postgres/database.ts';
 import { CatalogBuilder } from '../catalog-builder.ts';
 import { storeUser } from './stored-history.ts';
+import { opened } from '../../stack/opened.ts';
 
-let database: TestDatabase;
-let redis: Redis;
 let history: HistoryReads;
 let compiled: CompiledCatalog;
 const catalog = new CatalogBuilder();
@@ -21,16 +20,11 @@ const steps = catalog.metric('steps');
 const pages = catalog.metric('pages');
 const xp = catalog.system('xp');
 
+const database = opened(() => testDatabase());
+const redis = opened(() => new Redis(database.stack.redisUrl), 'disconnect');
 beforeAll(async () => {
-  database = await testDatabase();
-  redis = new Redis(database.stack.redisUrl);
   history = createHistoryReads({ pool: database.pool, limits: new ReadLimits(), users: new UserReads(redis) });
   compiled = compileCatalog(catalog.catalog);
-});
-
-afterAll(async () => {
-  redis.disconnect();
-  await database.close();
 });
 
 const store = (user: Parameters<typeof storeUser>[1]): Promise<void> => storeUser({ pool: database.pool, redis }, user);

@@ -1,18 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import { ReadLimits } from '../../../src/engine/history/read-limits.ts';
 import { untilPersisted } from '../../../src/engine/persist/cursor-wait.ts';
 import { createPool } from '../../../src/postgres/pool.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { STUDY_APP } from '../../study-app.ts';
+import { opened } from '../../stack/opened.ts';
 
-let laurel: TestLaurel;
+const laurel = opened(() => startLaurel({ configuration: STUDY_APP, workers: true }));
 beforeAll(async () => {
-  laurel = await startLaurel({ configuration: STUDY_APP, workers: true });
   for (const id of ['ada', 'bob']) await laurel.app.post('/v1/metrics/flips/event', { user: { id }, value: 1 });
   await untilPersisted(laurel, 0);
 });
-afterAll(() => laurel.close());
 
 /** Makes history reads wait until the returned function is called. */
 async function hold({ databaseUrl }: TestLaurel, tables = 'event_days'): Promise<() => Promise<void>> {

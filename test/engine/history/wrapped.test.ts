@@ -1,5 +1,5 @@
 import { Redis } from 'ioredis';
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, describe, expect, onTestFinished, test } from 'vitest';
 import { compileCatalog } from '../../../src/catalog/compiled-catalog.ts';
 import { FixedClock } from '../../../src/clock.ts';
 import type { WrappedResponse } from '../../../src/domain/history.ts';
@@ -8,12 +8,11 @@ import { createWrappedReads, type WrappedReads } from '../../../src/engine/histo
 import { createKeptRuns } from '../../../src/engine/leaderboards/kept-runs.ts';
 import { UserReads } from '../../../src/engine/users/user-reads.ts';
 import { checkAnswer } from '../../contract/contract.ts';
-import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
+import { testDatabase } from '../../postgres/database.ts';
 import { CatalogBuilder } from '../catalog-builder.ts';
 import { storeUser, type StoredEvent } from './stored-history.ts';
+import { opened } from '../../stack/opened.ts';
 
-let database: TestDatabase;
-let redis: Redis;
 let wrapped: WrappedReads;
 const clock = new FixedClock(Date.UTC(2026, 10, 18, 12));
 const catalog = new CatalogBuilder();
@@ -34,9 +33,9 @@ const monthly = catalog.leaderboard('monthly', 'metric', {
 });
 const one = catalog.leaderboard('only-one', 'metric', { metricId: steps.id, start: '2026-01-01', maxParticipants: 1 });
 
+const database = opened(() => testDatabase());
+const redis = opened(() => new Redis(database.stack.redisUrl), 'disconnect');
 beforeAll(async () => {
-  database = await testDatabase();
-  redis = new Redis(database.stack.redisUrl);
   const users = new UserReads(redis);
   wrapped = createWrappedReads({
     limits: new ReadLimits(),
@@ -47,11 +46,6 @@ beforeAll(async () => {
     users,
     controlShare: () => 0,
   });
-});
-
-afterAll(async () => {
-  redis.disconnect();
-  await database.close();
 });
 
 const store = (user: Parameters<typeof storeUser>[1]): Promise<void> => storeUser({ pool: database.pool, redis }, user);

@@ -9,7 +9,6 @@ import { createLateEvents } from '../../../src/engine/corrections/late-events.ts
 import { lookUpKeys } from '../../../src/engine/events/stored-replies.ts';
 import { Persister } from '../../../src/engine/persist/persister.ts';
 import type { Difference } from '../../../src/engine/rebuild/confirmation.ts';
-import { verify } from '../../../src/engine/rebuild/verify.ts';
 import { OLD_KEYS } from '../../../src/packed/call-fields.ts';
 import { ageKeys } from '../../../src/redis/old-keys.ts';
 import { redisReady } from '../../../src/redis/client.ts';
@@ -443,8 +442,7 @@ test('verify and rebuild compare old keys and restore them as old, and hot ones 
   for (let n = 30; n < 40; n += 1) ids.set(`k${n}`, (await flip(`user ${n % 7}`, 1, `k${n}`)).body.eventId);
   await persist();
   const differences = async (): Promise<Difference[]> => {
-    const found: Difference[] = [];
-    await verify({ redis, pool: laurel.pool, onDifference: (difference) => found.push(difference) });
+    const found = await differencesIn({ redis, pool: laurel.pool });
     // Nobody clears the runs of ended leaderboards here.
     return found.filter(({ key }) => !key.includes(':b:'));
   };

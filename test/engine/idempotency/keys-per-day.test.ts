@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { startLaurel } from '../../laurel.ts';
 import { STUDY_APP } from '../../study-app.ts';
+import { opened } from '../../stack/opened.ts';
 
 const LIMIT = 5;
 /** Ten minutes before a UTC day ends. */
@@ -8,18 +9,18 @@ const NOW = '2037-03-10T23:50:00.000Z';
 const guarded = STUDY_APP.metrics!.map((metric) =>
   metric.key === 'flips' ? { ...metric, guards: { maxValue: { limit: 100, action: 'quarantine' as const } } } : metric,
 );
-let laurel: TestLaurel;
-beforeAll(async () => {
-  laurel = await startLaurel({
+const laurel = opened(() =>
+  startLaurel({
     testClock: true,
     workers: true,
     configuration: { ...STUDY_APP, metrics: guarded },
     idempotencyKeysPerDay: LIMIT,
     worker: { idempotencyKeysPerDay: LIMIT },
-  });
+  }),
+);
+beforeAll(async () => {
   await laurel.admin.put('/v1/clock', { now: NOW });
 });
-afterAll(() => laurel.close());
 
 const send = (id: string, key: string | null, value = 1) =>
   laurel.app.post(

@@ -1,6 +1,6 @@
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { beforeAll, expect, onTestFinished, test } from 'vitest';
 import type { Configuration } from '../../../src/domain/configuration.ts';
-import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { startLaurel } from '../../laurel.ts';
 import { refusalOfRead } from '../../contract/contract.ts';
 import { BoardGroups, readUser, type ReadUser } from '../../../src/cli/source-users.ts';
 import { SourceRefusal } from '../../../src/cli/source.ts';
@@ -10,19 +10,18 @@ import { redisReady } from '../../../src/redis/client.ts';
 import { rebuildByHand } from '../rebuild/by-hand.ts';
 import { readsOf } from './reads-of.ts';
 import { CATALOG, happen, happenInAll, USERS } from './random-past.ts';
+import { opened } from '../../stack/opened.ts';
 
 // One Laurel with two tenants of the same catalog: the history of one is imported into the other.
 const PATH = '/v1/imports?import=from-there';
-let laurel: TestLaurel;
 /** Time advances: each history begins where the previous one ended. */
 let next = '2030-05-28T09:00:00Z';
+const laurel = opened(() => startLaurel({ testClock: true, workers: true }));
 beforeAll(async () => {
-  laurel = await startLaurel({ testClock: true, workers: true });
   // Before anything is configured: otherwise each day until then would be checked.
   await laurel.admin.put('/v1/clock', { now: next });
   await laurel.admin.patch('/v1/organisation', { multiTenancy: true });
 });
-afterAll(() => laurel.close());
 
 /** Sends a tenant's requests like the import command; enforces the limits of the contract. */
 const asking =

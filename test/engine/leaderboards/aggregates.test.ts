@@ -1,18 +1,19 @@
 import { isDeepStrictEqual } from 'node:util';
 import fc from 'fast-check';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { FixedClock } from '../../../src/clock.ts';
 import type { Configuration } from '../../../src/domain/configuration.ts';
 import { dayOf } from '../../../src/domain/periods.ts';
 import { rebuildServers } from '../../../src/engine/availability/accept.ts';
 import { readPlaces } from '../../../src/engine/live/stream-listener.ts';
 import { loadCatalog } from '../../../src/postgres/catalog.ts';
-import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { startLaurel } from '../../laurel.ts';
 import { emptyRedis } from '../../stack/all-servers.ts';
 import { dump } from '../rebuild/dump.ts';
 import { filled, plan } from '../recomputations/recompute-laurel.ts';
 import { BoardsByTheClock } from './boards-by-the-clock.ts';
 import { differencesIn } from '../../differences.ts';
+import { opened } from '../../stack/opened.ts';
 
 /** A sample on every run; `npm run test:long` is a thorough one. */
 const RUNS = Number(process.env['RUNS'] ?? 5);
@@ -157,15 +158,15 @@ describe.each([
   ['a tenant on one shard', 1],
   ['a tenant spread over four shards', 4],
 ])('%s', (_, spread) => {
-  let laurel: TestLaurel;
   const clock = new FixedClock(START_MS);
   let events: Happened[] = [];
 
+  const laurel = opened(() =>
+    startLaurel({ clock, workers: true, spread, configuration: configuration(configured(() => ({}))) }),
+  );
   beforeAll(async () => {
-    laurel = await startLaurel({ clock, workers: true, spread, configuration: configuration(configured(() => ({}))) });
     await filled(laurel);
   });
-  afterAll(() => laurel.close());
 
   const placesOf = async (key: string, runDay: string): Promise<Place[]> => {
     const { status, body } = await laurel.app.get(`/v1/leaderboards/${key}?run=${runDay}&limit=100`);

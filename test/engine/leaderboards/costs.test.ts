@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, expect, test, vi } from 'vitest';
+import { afterEach, expect, test, vi } from 'vitest';
 import type { Leaderboard } from '../../../src/domain/catalog.ts';
 import { dayOf } from '../../../src/domain/periods.ts';
 import { groupName } from '../../../src/domain/user.ts';
@@ -7,15 +7,12 @@ import { NO_PAST } from './no-past.ts';
 import { createUserDirectory } from '../../../src/engine/users/user-directory.ts';
 import { TEAM_SUM } from '../../../src/packed/call-fields.ts';
 import { teamsKey } from '../../../src/redis/keys.ts';
-import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
+import { testDatabase } from '../../postgres/database.ts';
 import { onlyPart } from '../../stack/only-part.ts';
 import { withReads, type ReadFixture } from '../read-fixture.ts';
+import { opened } from '../../stack/opened.ts';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await testDatabase();
-});
-afterAll(() => database.close());
+const database = opened(() => testDatabase());
 afterEach(() => void vi.restoreAllMocks());
 
 const ATTRIBUTES = Array.from({ length: 12 }, (_, at) => `note-${at}`);

@@ -1,18 +1,15 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { Leaderboard } from '../../../src/domain/catalog.ts';
 import { dayOf } from '../../../src/domain/periods.ts';
 import { boardKey } from '../../../src/redis/keys.ts';
 import { leaderboardsAll, leaderboardsGet, leaderboardsRankings } from '../../../src/operations/leaderboards.ts';
-import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
+import { testDatabase } from '../../postgres/database.ts';
 import { fitting, withReads, type ReadFixture } from '../read-fixture.ts';
 import { onlyPart } from '../../stack/only-part.ts';
+import { opened } from '../../stack/opened.ts';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await testDatabase();
-});
-afterAll(() => database.close());
+const database = opened(() => testDatabase());
 
 const withBoard = (
   fields: Partial<Leaderboard>,

@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import type { Configuration } from '../../../src/domain/configuration.ts';
 import { LiveClient, type SeenMessage } from '../../live/live-client.ts';
 import { Listening } from '../notifications/listening.ts';
 import { filled, make, plan } from '../recomputations/recompute-laurel.ts';
 import { differencesIn } from '../../differences.ts';
+import { opened } from '../../stack/opened.ts';
 
 const FIRST = { rankBy: 'metric', ties: 'first', start: '2031-03-01', status: 'active' } as const;
 const LEADERBOARDS = [
@@ -27,11 +28,7 @@ describe.each([
   ['a tenant on one shard', 1],
   ['a tenant spread over four shards', 4],
 ])('%s', (_, spread) => {
-  let listening: Listening;
-  beforeAll(async () => {
-    listening = await Listening.start('2031-03-05T10:00:00', CONFIGURATION, { spread });
-  });
-  afterAll(() => listening.close());
+  const listening = opened(() => Listening.start('2031-03-05T10:00:00', CONFIGURATION, { spread }));
 
   async function event(id: string, value: number, more: object = {}, metric = 'm'): Promise<string> {
     const sent = { user: { id }, value, ...more };

@@ -1,20 +1,17 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { dayOf } from '../../../src/domain/periods.ts';
 import type { KeptRuns } from '../../../src/engine/leaderboards/kept-runs.ts';
 import { NO_PAST } from './no-past.ts';
 import { LiveStandings } from '../../../src/engine/leaderboards/live-standings.ts';
 import { percentileOf } from '../../../src/engine/leaderboards/standings.ts';
 import { usersLeaderboard } from '../../../src/operations/leaderboards.ts';
-import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
+import { testDatabase } from '../../postgres/database.ts';
 import { fitting, withReads, type ReadFixture } from '../read-fixture.ts';
 import { boardKey } from '../../../src/redis/keys.ts';
 import { onlyPart } from '../../stack/only-part.ts';
+import { opened } from '../../stack/opened.ts';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await testDatabase();
-});
-afterAll(() => database.close());
+const database = opened(() => testDatabase());
 
 async function of(reads: ReadFixture, userId: string, query: { run?: string; numEvents?: number } = {}) {
   const answer = await reads.leaderboards.ofUser(reads.compiled, userId, { key: 'board', numEvents: 10, ...query });

@@ -12,13 +12,13 @@ import { listenedKey, markKey } from '../../../src/redis/keys.ts';
 import { type Listened, listenLive } from '../../../src/redis/live-streams.ts';
 import { comparePositions } from '../../../src/redis/outbox.ts';
 import { Signals } from '../../../src/redis/signals.ts';
-import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { startLaurel } from '../../laurel.ts';
 import { STUDY_APP } from '../../study-app.ts';
 import { listening, read } from './listening.ts';
+import { opened } from '../../stack/opened.ts';
 
 const SHARD = 0;
 
-let laurel: TestLaurel;
 let connected: Redis;
 /** The connection to the shard's server. */
 let redis: Redis;
@@ -26,8 +26,8 @@ let tail: ShardTail;
 let signals: Signals;
 let stopListening = (): void => undefined;
 
+const laurel = opened(() => startLaurel({ configuration: STUDY_APP }));
 beforeAll(async () => {
-  laurel = await startLaurel({ configuration: STUDY_APP });
   connected = await laurel.connect();
   redis = connectionOf(connected, SHARD);
   signals = new Signals(connected);
@@ -36,7 +36,6 @@ beforeAll(async () => {
 afterAll(async () => {
   await signals.close();
   tail.stop();
-  await laurel.close();
 });
 
 afterEach(() => void vi.restoreAllMocks());

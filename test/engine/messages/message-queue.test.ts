@@ -1,6 +1,6 @@
 import { fork } from 'node:child_process';
 import { join } from 'node:path';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { MessageKind } from '../../../src/domain/notifications/message-variables.ts';
 import {
   type MessageQueueOptions,
@@ -11,36 +11,36 @@ import {
   sendDueMessages,
 } from '../../../src/engine/messages/message-queue.ts';
 import type { Email, SendResult } from '../../../src/engine/messages/email-sender.ts';
-import { createSmtpSender, type SmtpSender } from '../../../src/engine/messages/smtp-sender.ts';
+import { createSmtpSender } from '../../../src/engine/messages/smtp-sender.ts';
 import { PACKAGE_ROOT } from '../../../src/package-root.ts';
 import { addMessagesToSend } from '../../../src/postgres/notifications/messages.ts';
 import { deleteUser } from '../../../src/postgres/persist/users.ts';
 import { transaction } from '../../../src/postgres/transaction.ts';
-import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
+import { testDatabase } from '../../postgres/database.ts';
 import { answer, smtpServer } from './smtp-server.ts';
 import { endChild, messageOf } from '../../stack/child-process.ts';
+import { opened } from '../../stack/opened.ts';
 
 const NOW_MS = Date.UTC(2026, 10, 29, 9);
 const MINUTE_MS = 60_000;
-let database: TestDatabase;
-let smtp: Awaited<ReturnType<typeof smtpServer>>;
-let sender: SmtpSender;
 /** How the server answers recipients, in order; then it accepts them. */
 let answers: number[] = [];
 
-beforeAll(async () => {
-  database = await testDatabase({ redis: false });
-  smtp = await smtpServer({
+const database = opened(() => testDatabase({ redis: false }));
+const smtp = opened(() =>
+  smtpServer({
     onRcptTo: (_address, _session, done) => {
       const code = answers.shift();
       done(code === undefined ? null : answer(code));
     },
     // Slow enough for a process to be killed meanwhile.
     onData: (_stream, _session, done) => void setTimeout(done, 200),
-  });
+  }),
+);
+const sender = opened(async () => {
   const { port } = smtp;
   const channel = { host: '127.0.0.1', port, security: 'none', username: null, password: null, replyTo: null } as const;
-  sender = createSmtpSender(
+  return createSmtpSender(
     { ...channel, senderAddress: 'hello@example.org', senderName: null },
     { allowPrivate: true, timeoutMs: 5_000 },
   );
@@ -50,11 +50,6 @@ beforeEach(() => {
   smtp.received.length = 0;
 });
 afterEach(() => database.pool.query('DELETE FROM email_messages'));
-afterAll(async () => {
-  sender.close();
-  await smtp.close();
-  await database.close();
-});
 
 async function add(
   source: string,

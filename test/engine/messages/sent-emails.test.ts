@@ -8,6 +8,8 @@ import { occasionMessageId } from '../../../src/engine/messages/message-queue.ts
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { TEMPLATES } from './channel.ts';
 import { answer, smtpServer } from './smtp-server.ts';
+import { ok } from '../../http/client.ts';
+import { until } from '../../waiting.ts';
 
 const PUBLIC_URL = 'https://laurel.example/base';
 const START = '2030-03-01T09:00:00.000Z';
@@ -38,12 +40,6 @@ afterEach(async () => {
 });
 
 // oxlint-disable-next-line typescript/no-explicit-any -- tests look into answers of any shape
-async function ok(sent: Promise<{ status: number; body: unknown }>): Promise<any> {
-  const { status, body } = await sent;
-  if (status >= 300) throw new Error(`${status} ${JSON.stringify(body)}`);
-  return body;
-}
-
 async function server(options: SMTPServerOptions = {}) {
   const started = await smtpServer(options);
   closing.push(started.close);
@@ -60,11 +56,6 @@ const channelTo = (port: number, changes: object = {}) =>
     pace: 50,
     ...changes,
   });
-
-async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  for (const endMs = performance.now() + 120_000; performance.now() < endMs; await sleep(20)) if (await isSo()) return;
-  throw new Error('It did not happen in time.');
-}
 
 const messages = async (query = ''): Promise<{ status: string; userId: string; reason: string | null }[]> =>
   (await ok(laurel.admin.get(`/v1/messages?limit=100${query}`))).messages;

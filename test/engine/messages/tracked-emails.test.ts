@@ -1,5 +1,4 @@
 import { randomBytes } from 'node:crypto';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { occasionMessageId } from '../../../src/engine/messages/message-queue.ts';
 import { untilPersisted } from '../../../src/engine/persist/cursor-wait.ts';
@@ -8,6 +7,8 @@ import { transaction } from '../../../src/postgres/transaction.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { smtpServer } from './smtp-server.ts';
 import { clickUrl, htmlOf, pixelUrl } from './tracked-html.ts';
+import { ok } from '../../http/client.ts';
+import { until } from '../../waiting.ts';
 
 const PUBLIC_URL = 'https://laurel.example/base';
 const START = '2030-03-01T09:00:00.000Z';
@@ -39,21 +40,6 @@ beforeEach(async () => {
 afterEach(async () => {
   for (const close of closing.splice(0).toReversed()) await close();
 });
-
-// oxlint-disable-next-line typescript/no-explicit-any -- tests look into answers of any shape
-async function ok(sent: Promise<{ status: number; body: unknown }>): Promise<any> {
-  const { status, body } = await sent;
-  if (status >= 300) throw new Error(`${status} ${JSON.stringify(body)}`);
-  return body;
-}
-
-async function until<T>(read: () => Promise<T>, isSo: (found: T) => boolean): Promise<T> {
-  for (const endMs = performance.now() + 120_000; performance.now() < endMs; await sleep(50)) {
-    const found = await read();
-    if (isSo(found)) return found;
-  }
-  throw new Error(`It did not happen in time: ${JSON.stringify(await read())}`);
-}
 
 const configure = (settings: object): Promise<unknown> =>
   ok(laurel.admin.put('/v1/configuration', { messages: { templates: [TEMPLATE], ...settings } }));

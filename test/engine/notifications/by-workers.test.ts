@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { Configuration } from '../../../src/domain/configuration.ts';
 import { hang, Receiver } from '../webhooks/receiver.ts';
 import { Listening } from './listening.ts';
+import { opened } from '../../stack/opened.ts';
 
 const CONFIGURATION: Configuration = {
   metrics: [{ key: 'flips', name: 'Flips' }],
@@ -28,11 +29,7 @@ const CONFIGURATION: Configuration = {
   },
 };
 
-let listening: Listening;
-beforeAll(async () => {
-  listening = await Listening.start('2031-03-01T12:00', CONFIGURATION);
-});
-afterAll(() => listening.close());
+const listening = opened(() => Listening.start('2031-03-01T12:00', CONFIGURATION));
 
 const send = (id: string, value: number) =>
   listening.laurel.app.post('/v1/metrics/flips/event', { user: { id }, value });

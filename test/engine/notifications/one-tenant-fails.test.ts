@@ -1,10 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { Configuration } from '../../../src/domain/configuration.ts';
 import type { NotificationType } from '../../../src/domain/notifications/notification.ts';
 import { WEBHOOK_EVENTS } from '../../../src/domain/notifications/webhook.ts';
 import { SHARDS } from '../../../src/redis/keys.ts';
-import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { startLaurel } from '../../laurel.ts';
 import { Receiver } from '../webhooks/receiver.ts';
+import { opened } from '../../stack/opened.ts';
 
 // Postgres refuses the messages of one tenant: those of another tenant on the same shard are made in time.
 
@@ -44,18 +45,18 @@ const BY_THE_CLOCK: NotificationType[] = [
   'emails.recap_due',
 ];
 
-let laurel: TestLaurel;
-let receiver: Receiver;
-beforeAll(async () => {
-  receiver = await Receiver.start();
+const receiver = opened(() => Receiver.start());
+const laurel = opened(async () => {
   const worker = { delivery: { allowPrivate: true } };
-  laurel = await startLaurel({
+  return startLaurel({
     testClock: true,
     clockPatienceMs: 10_000,
     workers: true,
     webhookAllowPrivate: true,
     worker,
   });
+});
+beforeAll(async () => {
   await clockReached('2030-01-05T10:30:00Z');
   await laurel.admin.patch('/v1/organisation', { multiTenancy: true });
   const customers = Array.from({ length: WELL }, (_, n) => `tenant ${n + 1}`);
@@ -77,10 +78,6 @@ beforeAll(async () => {
     BEGIN RAISE EXCEPTION 'refused for the test' USING ERRCODE = 'check_violation'; END $$;
     CREATE TRIGGER refused BEFORE INSERT ON webhook_messages FOR EACH ROW
       WHEN (NEW.tenant_no = ${BROKEN}) EXECUTE FUNCTION refuse_messages()`);
-});
-afterAll(async () => {
-  await laurel.close();
-  await receiver.close();
 });
 
 const clock = (now: string) => laurel.admin.put('/v1/clock', { now });

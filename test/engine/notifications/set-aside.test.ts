@@ -7,7 +7,8 @@ import { createEmailRounds } from '../../../src/engine/notifications/due/email-r
 import { createPersonalBoosts } from '../../../src/engine/notifications/due/personal-boosts.ts';
 import { createBoardRankings } from '../../../src/engine/notifications/due/board-rankings.ts';
 import { Publisher } from '../../../src/engine/notifications/due/publisher.ts';
-import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { startLaurel } from '../../laurel.ts';
+import { opened } from '../../stack/opened.ts';
 
 const CONFIGURATION: Configuration = {
   pointsSystems: [
@@ -27,10 +28,9 @@ const SLOW = 2;
 /** Longer than a piece of work is set aside after its first failure (ms). */
 const SLOW_MS = 500;
 
-let laurel: TestLaurel;
 let catalogs: Catalogs;
+const laurel = opened(() => startLaurel({ clock: new FixedClock(START), webhookAllowPrivate: true }));
 beforeAll(async () => {
-  laurel = await startLaurel({ clock: new FixedClock(START), webhookAllowPrivate: true });
   await laurel.admin.patch('/v1/organisation', { multiTenancy: true });
   const created = [BROKEN, SLOW].map((no) => ({ customerId: `tenant ${no}`, name: `tenant ${no}` }));
   await laurel.admin.post('/v1/tenants', created);
@@ -49,7 +49,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   catalogs.close();
-  await laurel.close();
 });
 
 test('a failed announcement is made, even if it may be tried again while other tenants are searched', async () => {

@@ -8,7 +8,8 @@ import { createWindows, type Windows } from '../../../src/engine/notifications/d
 import { throttle } from '../../../src/engine/notifications/throttles.ts';
 import { transaction } from '../../../src/postgres/transaction.ts';
 import { createRedis } from '../../../src/redis/client.ts';
-import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
+import { testDatabase } from '../../postgres/database.ts';
+import { opened } from '../../stack/opened.ts';
 
 const START = Date.UTC(2030, 2, 1, 10);
 const MINUTE = 60_000;
@@ -21,7 +22,6 @@ interface Sent {
   added: number;
 }
 
-let database: TestDatabase;
 let windows: Windows;
 let redis: ReturnType<typeof createRedis>;
 let sent: Sent[] = [];
@@ -31,8 +31,8 @@ const note = (atMs: number, { payload }: { payload: string }): void => {
 };
 
 let nowMs = START;
+const database = opened(() => testDatabase());
 beforeAll(async () => {
-  database = await testDatabase();
   const { pool, stack } = database;
   redis = createRedis(stack.redisUrl);
   const doc = { name: 'Test', url: 'https://example.com/', events: ['points.changed'], enabled: true, secretNo: 1 };
@@ -46,7 +46,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   redis.disconnect();
-  await database.close();
 });
 
 /** Ends the windows that are over by a time, each at its own time, like the schedule. */

@@ -1,19 +1,16 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { Notification } from '../../../src/domain/notifications/notification.ts';
 import { throttle } from '../../../src/engine/notifications/throttles.ts';
 import { transaction } from '../../../src/postgres/transaction.ts';
-import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
+import { testDatabase } from '../../postgres/database.ts';
+import { opened } from '../../stack/opened.ts';
 
 const NOW = Date.UTC(2030, 2, 1, 10);
 const MINUTE = 60_000;
 const SYSTEM = '00000000-0000-4000-8000-000000000001';
 const BOARD = '00000000-0000-4000-8000-000000000002';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await testDatabase({ redis: false });
-});
-afterAll(() => database.close());
+const database = opened(() => testDatabase({ redis: false }));
 
 const enter = (notifications: Notification[], nowMs: number): Promise<Notification[]> =>
   transaction(database.pool, (client) => throttle(client, notifications, nowMs));

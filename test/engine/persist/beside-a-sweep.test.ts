@@ -1,32 +1,25 @@
-import type { Redis } from 'ioredis';
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterEach, beforeAll, expect, test } from 'vitest';
 import { isPersisted } from '../../../src/engine/persist/cursor-wait.ts';
 import { Persister } from '../../../src/engine/persist/persister.ts';
 import { createRedis, redisReady } from '../../../src/redis/client.ts';
 import { awaitedKey, sweepKey } from '../../../src/redis/keys.ts';
 import { backlog, noteSweep, noteSweepEnd } from '../../../src/redis/outbox.ts';
-import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
+import { testDatabase } from '../../postgres/database.ts';
 import { eventRecord, writeEntry } from './outbox-writer.ts';
+import { opened } from '../../stack/opened.ts';
 
 const SHARD = 7;
-let database: TestDatabase;
-let redis: Redis;
 let persister: Persister;
 
+const database = opened(() => testDatabase());
+const redis = opened(() => createRedis(database.stack.redisUrl), 'disconnect');
 beforeAll(async () => {
-  database = await testDatabase();
-  redis = createRedis(database.stack.redisUrl);
   await redisReady(redis);
   persister = new Persister({ redis, pool: database.pool });
 });
 
 afterEach(async () => {
   await redis.del(sweepKey(SHARD), awaitedKey(SHARD));
-});
-
-afterAll(async () => {
-  redis.disconnect();
-  await database.close();
 });
 
 const events = async (): Promise<number> =>

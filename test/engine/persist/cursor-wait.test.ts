@@ -1,14 +1,11 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { expect, onTestFinished, test, vi } from 'vitest';
 import { cursorReaches, cursorsMoved } from '../../../src/engine/persist/cursor-wait.ts';
 import { Bill, type Cost, Lane, noCost, TenantLanes } from '../../../src/pacing/turns.ts';
-import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
+import { testDatabase } from '../../postgres/database.ts';
+import { opened } from '../../stack/opened.ts';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await testDatabase({ redis: false });
-});
-afterAll(() => database.close());
+const database = opened(() => testDatabase({ redis: false }));
 
 test('requests that wait for Postgres share what reading the cursor costs', async () => {
   const costs = [noCost(), noCost()] as const;

@@ -1,5 +1,4 @@
-import type { Redis } from 'ioredis';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { createDeadLetters, type DeadLetters } from '../../../src/engine/persist/dead-letters.ts';
 import { Persister, type PersistStep } from '../../../src/engine/persist/persister.ts';
 import type { SetAside } from '../../../src/engine/persist/refused-entries.ts';
@@ -8,19 +7,18 @@ import { createRedis, redisReady } from '../../../src/redis/client.ts';
 import { keptEntriesKey, outboxKey } from '../../../src/redis/keys.ts';
 import { backlog } from '../../../src/redis/outbox.ts';
 import type { GoneRecord, HappenedRecord } from '../../../src/packed/record.ts';
-import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
+import { testDatabase } from '../../postgres/database.ts';
 import { eventRecord, newId, NOW, pack, packedState, writeEntry } from './outbox-writer.ts';
 import { unpackAll } from '../../../src/packed/state.ts';
 import { USER } from '../../../src/packed/user-fields.ts';
+import { opened } from '../../stack/opened.ts';
 
-let database: TestDatabase;
-let redis: Redis;
 let letters: DeadLetters;
 const hurry = AbortSignal.abort();
 
+const database = opened(() => testDatabase());
+const redis = opened(() => createRedis(database.stack.redisUrl), 'disconnect');
 beforeAll(async () => {
-  database = await testDatabase();
-  redis = createRedis(database.stack.redisUrl);
   await redisReady(redis);
   letters = createDeadLetters({ redis, pool: database.pool, clock: systemClock, onRetried: () => undefined });
 });
@@ -32,11 +30,6 @@ afterEach(async () => {
     ALTER TABLE users DROP CONSTRAINT IF EXISTS no_ada;
     ALTER TABLE events DROP CONSTRAINT IF EXISTS no_more;
     ALTER TABLE dead_letters DROP CONSTRAINT IF EXISTS no_bytes`);
-});
-
-afterAll(async () => {
-  redis.disconnect();
-  await database.close();
 });
 
 // Each test has its own tenant on this shard.

@@ -1,24 +1,16 @@
-import type { Redis } from 'ioredis';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { Persister } from '../../../src/engine/persist/persister.ts';
 import type { HappenedRecord } from '../../../src/packed/record.ts';
 import { RECORD } from '../../../src/packed/record-fields.ts';
 import { createRedis, redisReady } from '../../../src/redis/client.ts';
-import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
+import { testDatabase } from '../../postgres/database.ts';
 import { eventRecord, writeEntry } from './outbox-writer.ts';
+import { opened } from '../../stack/opened.ts';
 
-let database: TestDatabase;
-let redis: Redis;
-
+const database = opened(() => testDatabase());
+const redis = opened(() => createRedis(database.stack.redisUrl), 'disconnect');
 beforeAll(async () => {
-  database = await testDatabase();
-  redis = createRedis(database.stack.redisUrl);
   await redisReady(redis);
-});
-
-afterAll(async () => {
-  redis.disconnect();
-  await database.close();
 });
 
 /** Users in the order in which their rows were last written, all on one page. */

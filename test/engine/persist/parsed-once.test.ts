@@ -5,18 +5,18 @@ import { Persister } from '../../../src/engine/persist/persister.ts';
 import { RECORD } from '../../../src/packed/record-fields.ts';
 import { createPool } from '../../../src/postgres/pool.ts';
 import { createRedis, redisReady } from '../../../src/redis/client.ts';
-import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
+import { testDatabase } from '../../postgres/database.ts';
 import { eventRecord, writeEntry } from './outbox-writer.ts';
+import { opened } from '../../stack/opened.ts';
 
 /** Postgres considers keeping a statement's plan after five executions. */
 const BATCHES = 8;
 
-let database: TestDatabase;
 let redis: Redis;
 let pool: Pool;
 
+const database = opened(() => testDatabase());
 beforeAll(async () => {
-  database = await testDatabase();
   redis = createRedis(database.stack.redisUrl);
   await redisReady(redis);
   pool = createPool(database.stack.databaseUrl, { max: 1 });
@@ -25,7 +25,6 @@ beforeAll(async () => {
 afterAll(async () => {
   redis.disconnect();
   await pool.end();
-  await database.close();
 });
 
 const isNew = { [RECORD.isNew]: 1 } as const;

@@ -1,29 +1,21 @@
-import type { Redis } from 'ioredis';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { isPersisted } from '../../../src/engine/persist/cursor-wait.ts';
 import { Persister } from '../../../src/engine/persist/persister.ts';
 import { createRedis, redisReady } from '../../../src/redis/client.ts';
 import { lastPosition } from '../../../src/redis/outbox.ts';
-import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
+import { testDatabase } from '../../postgres/database.ts';
 import { eventRecord, writeEntry } from './outbox-writer.ts';
+import { opened } from '../../stack/opened.ts';
 
 const SHARD = 7;
 /** So many that the pause after them is long. */
 const MANY = 150;
 const LONG_MS = 500;
 
-let database: TestDatabase;
-let redis: Redis;
-
+const database = opened(() => testDatabase());
+const redis = opened(() => createRedis(database.stack.redisUrl), 'disconnect');
 beforeAll(async () => {
-  database = await testDatabase();
-  redis = createRedis(database.stack.redisUrl);
   await redisReady(redis);
-});
-
-afterAll(async () => {
-  redis.disconnect();
-  await database.close();
 });
 
 const write = (events: number): Promise<string> =>

@@ -1,26 +1,19 @@
-import type { Redis } from 'ioredis';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { Persister } from '../../../src/engine/persist/persister.ts';
 import { createRedis, redisReady } from '../../../src/redis/client.ts';
 import { outboxKey } from '../../../src/redis/keys.ts';
 import type { HappenedRecord } from '../../../src/packed/record.ts';
 import { backlog } from '../../../src/redis/outbox.ts';
-import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
+import { testDatabase } from '../../postgres/database.ts';
 import { eventRecord, NOW, packedState, writeEntry } from './outbox-writer.ts';
+import { opened } from '../../stack/opened.ts';
 
-let database: TestDatabase;
-let redis: Redis;
 const hurry = AbortSignal.abort();
 
+const database = opened(() => testDatabase());
+const redis = opened(() => createRedis(database.stack.redisUrl), 'disconnect');
 beforeAll(async () => {
-  database = await testDatabase();
-  redis = createRedis(database.stack.redisUrl);
   await redisReady(redis);
-});
-
-afterAll(async () => {
-  redis.disconnect();
-  await database.close();
 });
 
 const persister = (): Persister => new Persister({ redis, pool: database.pool });

@@ -3,17 +3,17 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Persister } from '../../../src/engine/persist/persister.ts';
 import { userKey } from '../../../src/redis/keys.ts';
 import { decodeUser } from '../../../src/rules/user-codec.ts';
-import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
+import { testDatabase } from '../../postgres/database.ts';
 import { CatalogBuilder } from '../catalog-builder.ts';
 import { TestEngine } from '../events/engine.ts';
 import { onlyPart } from '../../stack/only-part.ts';
+import { opened } from '../../stack/opened.ts';
 
-let database: TestDatabase;
 let laurel: TestEngine;
 let persister: Persister;
 
+const database = opened(() => testDatabase());
 beforeAll(async () => {
-  database = await testDatabase();
   const builder = new CatalogBuilder();
   const metric = builder.metric('pages');
   const xp = builder.system('xp');
@@ -27,7 +27,6 @@ beforeAll(async () => {
 
 afterAll(async () => {
   await laurel.close();
-  await database.close();
 });
 
 interface StoredUser {

@@ -1,5 +1,6 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { CONFIGURATION, Reported, type StoredMessage } from './messages.ts';
+import { opened } from '../../stack/opened.ts';
 
 const DAYS = {
   key: 'days',
@@ -15,17 +16,15 @@ const DAYS = {
 /** Minutes cost points. */
 const SPENDING = { type: 'metric', metricKey: 'minutes', metricThreshold: 1, points: -10, status: 'active' } as const;
 
-let reported: Reported;
-beforeAll(async () => {
+const reported = opened(async () => {
   const [xp, coins] = CONFIGURATION.pointsSystems!;
-  reported = await Reported.start({
+  return Reported.start({
     ...CONFIGURATION,
     pointsSystems: [{ ...xp!, triggers: [...xp!.triggers!, SPENDING] }, coins!],
     leaderboards: [...CONFIGURATION.leaderboards!, DAYS],
   });
 });
 afterEach(() => reported.clean());
-afterAll(() => reported.close());
 
 const DAY_MS = 86_400_000;
 

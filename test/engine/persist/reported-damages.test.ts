@@ -1,22 +1,21 @@
-import { afterAll, afterEach, beforeAll, expect, test } from 'vitest';
+import { afterEach, beforeAll, expect, test } from 'vitest';
 import { createDeadLetters } from '../../../src/engine/persist/dead-letters.ts';
 import type { HappenedRecord } from '../../../src/packed/record.ts';
 import { backlog } from '../../../src/redis/outbox.ts';
 import { Reported } from './messages.ts';
 import { eventRecord, newId, packedState, writeEntry } from './outbox-writer.ts';
+import { opened } from '../../stack/opened.ts';
 
-let reported: Reported;
 /** Numbers of the catalog's resources by their keys. */
 let nos: Record<string, number>;
+const reported = opened(() => Reported.start());
 beforeAll(async () => {
-  reported = await Reported.start();
   const { rows } = await reported.pool.query<{ key: string; no: number }>(
     "SELECT doc->>'key' AS key, no FROM catalog_resources WHERE doc->>'key' IS NOT NULL",
   );
   nos = Object.fromEntries(rows.map(({ key, no }) => [key, no]));
 });
 afterEach(() => reported.clean());
-afterAll(() => reported.close());
 
 const completed = (u: string): HappenedRecord => eventRecord({ u, a: 1, m: nos['flips']!, c: [nos['first']!] });
 

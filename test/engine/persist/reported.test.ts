@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import type { PersistStep } from '../../../src/engine/persist/persister.ts';
 import { rebuildServers } from '../../../src/engine/availability/accept.ts';
 import { readCursor } from '../../../src/postgres/shards.ts';
@@ -6,13 +6,10 @@ import { readOutbox } from '../../../src/redis/outbox.ts';
 import { toBatch } from '../../../src/engine/persist/batch.ts';
 import { writeBatch } from '../../../src/engine/persist/batch-transaction.ts';
 import { FIRST_EVENT, Reported } from './messages.ts';
+import { opened } from '../../stack/opened.ts';
 
-let reported: Reported;
-beforeAll(async () => {
-  reported = await Reported.start();
-});
+const reported = opened(() => Reported.start());
 afterEach(() => reported.clean());
-afterAll(() => reported.close());
 
 const DAY_MS = 86_400_000;
 

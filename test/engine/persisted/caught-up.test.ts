@@ -1,22 +1,21 @@
-import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
+import { beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { CaughtUp } from '../../../src/engine/persist/caught-up-reads.ts';
 import { readCursor } from '../../../src/postgres/shards.ts';
 import { lastPosition } from '../../../src/redis/outbox.ts';
-import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { startLaurel } from '../../laurel.ts';
 import { STUDY_APP } from '../../study-app.ts';
 import { onlyPart } from '../../stack/only-part.ts';
+import { opened } from '../../stack/opened.ts';
 
-// Without workers: the test moves the cursor of Postgres itself, as slowly as it wants.
-let laurel: TestLaurel;
 const shard = onlyPart(0).shard;
+// Without workers: the test moves the cursor of Postgres itself, as slowly as it wants.
+const laurel = opened(() => startLaurel({ configuration: STUDY_APP }));
 beforeAll(async () => {
-  laurel = await startLaurel({ configuration: STUDY_APP });
   for (let event = 0; event < 3; event += 1) {
     const { status } = await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'ada' }, value: 1 });
     if (status !== 201) throw new Error(`an event was answered ${status}`);
   }
 });
-afterAll(() => laurel.close());
 
 const stored = (position: string): Promise<unknown> =>
   laurel.pool.query('UPDATE outbox_cursors SET stream_id = $2 WHERE shard = $1', [shard, position]);

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { systemClock } from '../../../src/clock.ts';
 import { createBackdatingEngine } from '../../../src/engine/backfills/backdating.ts';
 import { JobRunner } from '../../../src/engine/schedule/job-runner.ts';
@@ -8,17 +8,14 @@ import { Persister } from '../../../src/engine/persist/persister.ts';
 import { readCursor } from '../../../src/postgres/shards.ts';
 import { awaitedKey } from '../../../src/redis/keys.ts';
 import { eventually } from '../../chaos/processes.ts';
-import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { startLaurel } from '../../laurel.ts';
 import { STUDY_APP } from '../../study-app.ts';
 import { onlyPart } from '../../stack/only-part.ts';
+import { opened } from '../../stack/opened.ts';
 
-// Without workers: the test decides when the outbox is stored.
-let laurel: TestLaurel;
 const shard = onlyPart(0).shard;
-beforeAll(async () => {
-  laurel = await startLaurel({ configuration: STUDY_APP });
-});
-afterAll(() => laurel.close());
+// Without workers: the test decides when the outbox is stored.
+const laurel = opened(() => startLaurel({ configuration: STUDY_APP }));
 
 const event = async (): Promise<void> => {
   const { status } = await laurel.app.post('/v1/metrics/flips/event', { user: { id: 'ada' }, value: 1 });

@@ -9,10 +9,8 @@ import { CuttingProxy } from '../../stack/cutting-proxy.ts';
 import { testStack } from '../../stack/stack.ts';
 import { CatalogBuilder } from '../catalog-builder.ts';
 import { TestEngine } from '../events/engine.ts';
+import { opened } from '../../stack/opened.ts';
 
-// A spending whose connection breaks is made once, and is answered as if nothing had happened.
-
-let stack: Awaited<ReturnType<typeof testStack>>;
 let proxy: CuttingProxy;
 let laurel: TestEngine;
 let direct: Redis;
@@ -20,8 +18,10 @@ let pool: Pool;
 let spendings: Spendings;
 let system: number;
 
+// A spending whose connection breaks is made once, and is answered as if nothing had happened.
+
+const stack = opened(() => testStack({ database: 'migrated' }));
 beforeAll(async () => {
-  stack = await testStack({ database: 'migrated' });
   pool = createPool(stack.databaseUrl, { max: 4 });
   direct = new Redis(stack.redisUrl);
   proxy = new CuttingProxy(stack.redisUrl);
@@ -46,7 +46,6 @@ afterAll(async () => {
   await laurel.close();
   proxy.close();
   await Promise.all([direct.quit(), pool.end()]);
-  await stack.close();
 });
 beforeEach(async () => {
   await laurel.event('flips', 'warm-up', 1);

@@ -1,10 +1,11 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { FixedClock } from '../../../src/clock.ts';
 import { TimeTriggers } from '../../../src/engine/points/time-triggers.ts';
 import { Persister } from '../../../src/engine/persist/persister.ts';
 import type { DuePeriod } from '../../../src/postgres/time-triggers.ts';
 import { knownParts } from '../../../src/redis/parts.ts';
-import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { startLaurel } from '../../laurel.ts';
+import { opened } from '../../stack/opened.ts';
 
 // Users of an import are created in the same millisecond: their periods end together, and are paid in pages.
 
@@ -15,19 +16,19 @@ const AT_ONCE = 10;
 const never = new AbortController().signal;
 const trigger = { type: 'time', timeUnit: 'hours', timeInterval: 1, points: 1, status: 'active' } as const;
 
-let laurel: TestLaurel;
-beforeAll(async () => {
-  laurel = await startLaurel({
+const laurel = opened(() =>
+  startLaurel({
     spread: 1,
     clock: new FixedClock(START),
     configuration: { pointsSystems: [{ key: 'xp', name: 'XP', triggers: [trigger, { ...trigger, points: 2 }] }] },
-  });
+  }),
+);
+beforeAll(async () => {
   const users = Array.from({ length: USERS }, (_, n) => laurel.app.put(`/v1/users/u${n}`, {}));
   if ((await Promise.all(users)).some(({ status }) => status >= 300)) throw new Error('A user was refused.');
   await new Persister({ redis: laurel.redis, pool: laurel.pool }).drain(knownParts(laurel.redis, 0)[0]!.shard);
 });
 beforeEach(() => laurel.pool.query('DELETE FROM time_trigger_progress'));
-afterAll(() => laurel.close());
 
 /** Performs all that is due. Returns the periods of each payment. `failing`: the payments that fail, from 0. */
 async function paid(failing: readonly number[] = []): Promise<DuePeriod[][]> {

@@ -1,16 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { pointsSummary } from '../../../src/operations/points.ts';
-import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
+import { testDatabase } from '../../postgres/database.ts';
 import { pointsKey } from '../../../src/redis/keys.ts';
 import { fitting, withReads } from '../read-fixture.ts';
 import { totalMoves } from '../../../src/redis/lua-library.ts';
 import { onlyPart } from '../../stack/only-part.ts';
+import { opened } from '../../stack/opened.ts';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await testDatabase();
-});
-afterAll(() => database.close());
+const database = opened(() => testDatabase());
 
 test('the ranges follow the current maximum up and down, and count everybody once', () =>
   withReads(

@@ -1,16 +1,13 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { countersKey, pointsKey } from '../../../src/redis/keys.ts';
 import { totalFields } from '../../../src/redis/lua-library.ts';
 import { Script } from '../../../src/redis/script.ts';
 import { testStack } from '../../stack/stack.ts';
 import { withEngineOn, type TestEngine } from '../events/engine.ts';
 import { onlyPart } from '../../stack/only-part.ts';
+import { opened } from '../../stack/opened.ts';
 
-let stack: Awaited<ReturnType<typeof testStack>>;
-beforeAll(async () => {
-  stack = await testStack({ database: 'none' });
-});
-afterAll(() => stack.close());
+const stack = opened(() => testStack({ database: 'none' }));
 
 const withPoints = (run: (laurel: TestEngine, key: string) => Promise<void>): Promise<void> =>
   withEngineOn(() => stack.redisUrl)(

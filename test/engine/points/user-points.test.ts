@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import {
   pointsBoosts,
   pointsLevels,
@@ -6,15 +6,12 @@ import {
   usersPoints,
   usersPointsBoosts,
 } from '../../../src/operations/points.ts';
-import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
+import { testDatabase } from '../../postgres/database.ts';
 import type { CatalogBuilder } from '../catalog-builder.ts';
 import { fitting, withReads, type ReadFixture } from '../read-fixture.ts';
+import { opened } from '../../stack/opened.ts';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await testDatabase();
-});
-afterAll(() => database.close());
+const database = opened(() => testDatabase());
 
 const pointsOf = async (reads: ReadFixture, user: string, awards = 10) =>
   fitting(usersPoints, await reads.userPoints.points(reads.compiled, user, { key: 'xp', awards }));

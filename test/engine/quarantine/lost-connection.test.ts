@@ -10,16 +10,16 @@ import { testStack } from '../../stack/stack.ts';
 import { CatalogBuilder } from '../catalog-builder.ts';
 import { TestEngine } from '../events/engine.ts';
 import { onlyPart } from '../../stack/only-part.ts';
+import { opened } from '../../stack/opened.ts';
 
-let stack: Awaited<ReturnType<typeof testStack>>;
 let proxy: CuttingProxy;
 let laurel: TestEngine;
 let direct: Redis;
 let pool: pg.Pool;
 let quarantine: Quarantine;
 
+const stack = opened(() => testStack({ database: 'migrated' }));
 beforeAll(async () => {
-  stack = await testStack({ database: 'migrated' });
   pool = new pg.Pool({ connectionString: stack.databaseUrl });
   direct = new Redis(stack.redisUrl);
   proxy = new CuttingProxy(stack.redisUrl);
@@ -42,7 +42,6 @@ afterAll(async () => {
   await laurel.close();
   proxy.close();
   await Promise.all([direct.quit(), pool.end()]);
-  await stack.close();
 });
 beforeEach(async () => {
   await laurel.event('m', 'warm-up', 1);

@@ -1,22 +1,20 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { countersKey, markKey, type TenantPart, userKey } from '../../../src/redis/keys.ts';
 import { knownPart, knownParts } from '../../../src/redis/parts.ts';
-import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { startLaurel } from '../../laurel.ts';
 import { addTenants } from '../../several-tenants.ts';
 import { STUDY_APP } from '../../study-app.ts';
 import { differencesIn } from '../../differences.ts';
+import { opened } from '../../stack/opened.ts';
 
 /** Numbered 1 and 2. */
 const TENANTS = ['here', 'there'];
 const USERS = Array.from({ length: 40 }, (_, n) => `user ${n}`);
 
-let laurel: TestLaurel;
-
+const laurel = opened(() => startLaurel({ workers: true }));
 beforeAll(async () => {
-  laurel = await startLaurel({ workers: true });
   await addTenants(laurel, TENANTS, STUDY_APP);
 });
-afterAll(() => laurel.close());
 
 async function spread(tenantId: string, shards: number): Promise<void> {
   const { status, body } = await laurel.admin.put('/v1/spread', { shards }, { tenantId });

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { Configuration } from '../../../src/domain/configuration.ts';
 import { redisReady } from '../../../src/redis/client.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
@@ -6,6 +6,7 @@ import { rebuildByHand } from './by-hand.ts';
 import { emptyRedis } from '../../stack/all-servers.ts';
 import { dump } from './dump.ts';
 import { differencesIn } from '../../differences.ts';
+import { opened } from '../../stack/opened.ts';
 
 // What the clock and the jobs leave in Redis, besides events: groups of leaderboards, filled leaderboards, time triggers,
 // freezes, pauses.
@@ -31,15 +32,13 @@ const CONFIGURATION: Configuration = {
 };
 const LANDS = ['fr', 'de', 'it'];
 
-let laurel: TestLaurel;
 let redis: TestLaurel['redis'];
 
+const laurel = opened(() => startLaurel({ testClock: true, workers: true }));
 beforeAll(async () => {
-  laurel = await startLaurel({ testClock: true, workers: true });
   redis = await laurel.connect();
   await redisReady(redis);
 });
-afterAll(() => laurel.close());
 
 const to = async (now: string): Promise<void> =>
   expect((await laurel.admin.put('/v1/clock', { now })).status).toBe(200);

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { REBUILD_LOCK } from '../../../src/engine/availability/accept.ts';
 import { rebuildServers } from '../../../src/engine/availability/accept.ts';
 import { readCursors } from '../../../src/postgres/shards.ts';
@@ -23,23 +23,22 @@ import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { addTenants } from '../../several-tenants.ts';
 import { dump } from './dump.ts';
 import { onlyPart } from '../../stack/only-part.ts';
+import { opened } from '../../stack/opened.ts';
 
 /** Tenants in the order of their numbers, which begin at 1: so one on each of the shards 1 to 4. */
 const TENANTS = ['a', 'b', 'c', 'd'];
 /** Where the tenant `b` lives. */
 const LOST = 2;
 
-let laurel: TestLaurel;
 /** An unguarded connection. */
 let redis: TestLaurel['redis'];
 
+const laurel = opened(() => startLaurel({ workers: true }));
 beforeAll(async () => {
-  laurel = await startLaurel({ workers: true });
   redis = await laurel.connect();
   await redisReady(redis);
   await addTenants(laurel, TENANTS);
 });
-afterAll(() => laurel.close());
 
 const event = async (tenantId: string, user: string): Promise<number> =>
   (await laurel.app.post('/v1/metrics/flips/event', { user: { id: user }, value: 1 }, { tenantId })).status;

@@ -1,21 +1,20 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { Difference } from '../../../src/engine/rebuild/confirmation.ts';
 import { verify } from '../../../src/engine/rebuild/verify.ts';
 import { redisReady } from '../../../src/redis/client.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { STUDY_APP } from '../../study-app.ts';
 import { rebuildByHand } from './by-hand.ts';
+import { opened } from '../../stack/opened.ts';
 
-let laurel: TestLaurel;
 let redis: TestLaurel['redis'];
 
+const laurel = opened(() => startLaurel({ cluster: true, configuration: STUDY_APP, workers: true }));
 beforeAll(async () => {
-  laurel = await startLaurel({ cluster: true, configuration: STUDY_APP, workers: true });
   redis = await laurel.connect();
   await redisReady(redis);
   for (let n = 0; n < 30; n += 1) await event(n);
 });
-afterAll(() => laurel.close());
 
 async function event(n: number): Promise<void> {
   const user = { id: `user ${n % 6}`, attributes: { plan: n % 2 === 0 ? 'free' : 'pro' } };

@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { Configuration } from '../../../src/domain/configuration.ts';
-import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { startLaurel } from '../../laurel.ts';
 import { backdated, make, plan } from './recompute-laurel.ts';
+import { opened } from '../../stack/opened.ts';
 
 const configuration = (points: number): Configuration => ({
   attributes: [{ key: 'plan', name: 'Plan', type: 'user' }],
@@ -19,12 +20,10 @@ const configuration = (points: number): Configuration => ({
   ],
 });
 
-let laurel: TestLaurel;
+const laurel = opened(() => startLaurel({ testClock: true, workers: true, configuration: configuration(1) }));
 beforeAll(async () => {
-  laurel = await startLaurel({ testClock: true, workers: true, configuration: configuration(1) });
   await to('2033-05-01T12:00:00Z');
 });
-afterAll(() => laurel.close());
 
 const to = (now: string) => laurel.admin.put('/v1/clock', { now });
 const event = (id: string, value: number, plan = 'free') =>

@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { Configuration } from '../../../src/domain/configuration.ts';
 import { verify } from '../../../src/engine/rebuild/verify.ts';
-import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { startLaurel } from '../../laurel.ts';
 import { filled, make, plan } from './recompute-laurel.ts';
+import { opened } from '../../stack/opened.ts';
 
 const DAY_MS = 86_400_000;
 const daily = { start: '2031-01-01', runUnit: 'day', runInterval: 1 } as const;
@@ -35,14 +36,12 @@ const configuration = (points: number): Configuration => ({
   ],
 });
 
-let laurel: TestLaurel;
 let nowMs = Date.parse('2031-01-01T18:00:00Z');
+const laurel = opened(() => startLaurel({ testClock: true, workers: true }));
 beforeAll(async () => {
-  laurel = await startLaurel({ testClock: true, workers: true });
   await at(nowMs);
   await configure(5);
 });
-afterAll(() => laurel.close());
 
 const at = async (ms: number): Promise<void> => {
   nowMs = ms;

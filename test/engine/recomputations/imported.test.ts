@@ -1,10 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { FixedClock } from '../../../src/clock.ts';
 import type { Configuration } from '../../../src/domain/configuration.ts';
 import { untilPersisted } from '../../../src/engine/persist/cursor-wait.ts';
 import { verify } from '../../../src/engine/rebuild/verify.ts';
-import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { startLaurel } from '../../laurel.ts';
 import { backdated, make, plan } from './recompute-laurel.ts';
+import { opened } from '../../stack/opened.ts';
 
 type Systems = NonNullable<Configuration['pointsSystems']>;
 type Triggers = NonNullable<Systems[number]['triggers']>;
@@ -63,12 +64,10 @@ const ADA = {
   },
 };
 
-let laurel: TestLaurel;
+const laurel = opened(() => startLaurel({ clock, workers: true, configuration: configuration(10, 100, TENS) }));
 beforeAll(async () => {
-  laurel = await startLaurel({ clock, workers: true, configuration: configuration(10, 100, TENS) });
   await backdated(laurel);
 });
-afterAll(() => laurel.close());
 
 const points = async (): Promise<number> => (await laurel.app.get('/v1/users/ada/points/xp')).body.total;
 const completed = async (): Promise<string[]> =>

@@ -1,8 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { Configuration } from '../../../src/domain/configuration.ts';
 import { verify } from '../../../src/engine/rebuild/verify.ts';
-import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { startLaurel } from '../../laurel.ts';
 import { backdated, filled, make, plan } from './recompute-laurel.ts';
+import { opened } from '../../stack/opened.ts';
 
 const configuration = (points: number, needed: number): Configuration => ({
   attributes: [
@@ -33,13 +34,11 @@ const configuration = (points: number, needed: number): Configuration => ({
   ],
 });
 
-let laurel: TestLaurel;
+const laurel = opened(() => startLaurel({ workers: true, configuration: configuration(5, 10) }));
 beforeAll(async () => {
-  laurel = await startLaurel({ workers: true, configuration: configuration(5, 10) });
   await backdated(laurel);
   await filled(laurel);
 });
-afterAll(() => laurel.close());
 
 async function configure(points: number, needed: number): Promise<void> {
   expect((await laurel.admin.put('/v1/configuration', configuration(points, needed))).status).toBe(200);

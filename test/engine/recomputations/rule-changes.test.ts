@@ -1,9 +1,10 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { Configuration } from '../../../src/domain/configuration.ts';
 import { RECOMPUTED_KINDS } from '../../../src/domain/kinds.ts';
-import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { startLaurel } from '../../laurel.ts';
 import { backdated, filled, make, plan } from './recompute-laurel.ts';
+import { opened } from '../../stack/opened.ts';
 
 // A recomputation must give the result of the current rules from the beginning: other users live through the same history
 // under the new rules.
@@ -140,13 +141,9 @@ const EVENT = fc.record({
 const HISTORY = fc.array(fc.array(EVENT, { maxLength: 14 }), { minLength: DAYS, maxLength: DAYS });
 type History = typeof HISTORY extends fc.Arbitrary<infer T> ? T : never;
 
-let laurel: TestLaurel;
 let nowMs = Date.parse('2031-01-01T10:00:00Z');
 let users = 0;
-beforeAll(async () => {
-  laurel = await startLaurel({ testClock: true, workers: true });
-});
-afterAll(() => laurel.close());
+const laurel = opened(() => startLaurel({ testClock: true, workers: true }));
 
 async function configure(rules: Rules): Promise<void> {
   const { status, body } = await laurel.admin.put('/v1/configuration', configurationOf(rules));

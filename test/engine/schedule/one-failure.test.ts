@@ -1,7 +1,8 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { Configuration } from '../../../src/domain/configuration.ts';
 import { SHARDS } from '../../../src/redis/keys.ts';
-import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { startLaurel } from '../../laurel.ts';
+import { opened } from '../../stack/opened.ts';
 
 // Makes one leaderboard, one tenant and one user fail in the databases themselves: all other due work is done.
 
@@ -32,10 +33,9 @@ const CONFIGURATION: Configuration = {
 const BROKEN = { tenantId: 'broken', no: 1 };
 const WELL = { tenantId: 'well', no: BROKEN.no + SHARDS };
 
-let laurel: TestLaurel;
 let number: Record<string, number>;
+const laurel = opened(() => startLaurel({ testClock: true, clockPatienceMs: 10_000, workers: true }));
 beforeAll(async () => {
-  laurel = await startLaurel({ testClock: true, clockPatienceMs: 10_000, workers: true });
   await clock('2030-01-05T10:00:00Z');
   await laurel.admin.patch('/v1/organisation', { multiTenancy: true });
   const customers = [BROKEN.tenantId, ...Array.from({ length: SHARDS - 1 }, (_, n) => `between ${n}`), WELL.tenantId];
@@ -54,7 +54,6 @@ beforeAll(async () => {
   );
   number = Object.fromEntries(rows.map(({ key, no }) => [key, no]));
 });
-afterAll(() => laurel.close());
 
 const clock = (now: string) => laurel.admin.put('/v1/clock', { now });
 const event = async (tenantId: string, id: string): Promise<void> => {

@@ -1,14 +1,11 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { JobRunner, type JobRunnerOptions, type JobWork } from '../../../src/engine/schedule/job-runner.ts';
 import { addJob } from '../../../src/postgres/jobs.ts';
-import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
+import { testDatabase } from '../../postgres/database.ts';
+import { opened } from '../../stack/opened.ts';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await testDatabase();
-});
-afterAll(() => database.close());
+const database = opened(() => testDatabase());
 
 test('the next worker of a supervisor takes over the job of one that exited; the other workers wait for the lease', async () => {
   const { pool } = database;

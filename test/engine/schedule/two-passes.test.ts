@@ -13,7 +13,8 @@ import { Schedule } from '../../../src/engine/schedule/schedule.ts';
 import { settled } from '../../../src/engine/schedule/settled.ts';
 import { StreakSweep } from '../../../src/engine/streaks/streak-sweep.ts';
 import { redisReady } from '../../../src/redis/client.ts';
-import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { startLaurel } from '../../laurel.ts';
+import { opened } from '../../stack/opened.ts';
 
 const HOUR = 3_600_000;
 const START = Date.UTC(2030, 2, 1, 9);
@@ -45,12 +46,11 @@ const CONFIGURATION: Configuration = {
   ],
 };
 
-let laurel: TestLaurel;
 const clock = new FixedClock(START);
 const closing: (() => unknown)[] = [];
 
+const laurel = opened(() => startLaurel({ clock, configuration: CONFIGURATION }));
 beforeAll(async () => {
-  laurel = await startLaurel({ clock, configuration: CONFIGURATION });
   const { redis, pool } = laurel;
   const onWritten = (): void => undefined;
   const filling = createBoardFilling({ redis, pool, clock, onWritten, minAgeMs: 0 });
@@ -59,7 +59,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   for (const close of closing) await close();
-  await laurel.close();
 });
 
 /** A worker's due work, without anything that ensures that there is only one worker. */

@@ -3,19 +3,19 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { Persister } from '../../../src/engine/persist/persister.ts';
 import { createStreakAdmin, type StreakAdmin } from '../../../src/engine/streaks/streak-admin.ts';
 import { isStreakCallStored } from '../../../src/postgres/history/streaks.ts';
-import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
+import { testDatabase } from '../../postgres/database.ts';
 import { CuttingProxy } from '../../stack/cutting-proxy.ts';
 import { CatalogBuilder } from '../catalog-builder.ts';
 import { TestEngine } from '../events/engine.ts';
+import { opened } from '../../stack/opened.ts';
 
-let database: TestDatabase;
 let proxy: CuttingProxy;
 let laurel: TestEngine;
 let direct: Redis;
 let streaks: StreakAdmin;
 
+const database = opened(() => testDatabase());
 beforeAll(async () => {
-  database = await testDatabase();
   const { redisUrl } = database.stack;
   direct = new Redis(redisUrl);
   proxy = new CuttingProxy(redisUrl);
@@ -37,7 +37,6 @@ afterAll(async () => {
   await laurel.close();
   proxy.close();
   await direct.quit();
-  await database.close();
 });
 
 const grant = (user: string) => streaks.change(laurel.compiled(), user, { kind: 'freeze', max: 50 });

@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { expect, test } from 'vitest';
+import { startLaurel } from '../../laurel.ts';
+import { opened } from '../../stack/opened.ts';
 
 // Reads rankings like a client; Postgres is a moment behind, and an answer is cached for a second.
-let laurel: TestLaurel;
-beforeAll(async () => {
-  laurel = await startLaurel({
+const laurel = opened(() =>
+  startLaurel({
     testClock: true,
     workers: true,
     configuration: {
@@ -16,9 +16,8 @@ beforeAll(async () => {
         freezes: { enabled: true, initial: 1, max: 2, autoEarnInterval: null, autoEarnAmount: null },
       },
     },
-  });
-});
-afterAll(() => laurel.close());
+  }),
+);
 
 type Row = [userId: string, streakLength: number];
 const path = (query: string): string => `/v1/streaks/rankings?${query}`;

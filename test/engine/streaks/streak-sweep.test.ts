@@ -1,5 +1,5 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { StreakSettings } from '../../../src/domain/fields/tenant-settings.ts';
 import { DAY_MS } from '../../../src/domain/periods.ts';
 import { replaceStreaks } from '../../../src/domain/streaks/streak-settings.ts';
@@ -10,15 +10,12 @@ import { createStreakAdmin } from '../../../src/engine/streaks/streak-admin.ts';
 import { createStreakReads } from '../../../src/engine/streaks/streak-reads.ts';
 import { StreakSweep } from '../../../src/engine/streaks/streak-sweep.ts';
 import { SHARDS } from '../../../src/redis/keys.ts';
-import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
+import { testDatabase } from '../../postgres/database.ts';
 import { CatalogBuilder } from '../catalog-builder.ts';
 import { TestUsers } from '../users/test-users.ts';
+import { opened } from '../../stack/opened.ts';
 
-let database: TestDatabase;
-beforeAll(async () => {
-  database = await testDatabase();
-});
-afterAll(() => database.close());
+const database = opened(() => testDatabase());
 
 const ZONES = [
   'UTC',

@@ -1,10 +1,11 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { afterAll, beforeEach, expect, test } from 'vitest';
 import { DAY_MS } from '../../../src/domain/periods.ts';
 import { Persister } from '../../../src/engine/persist/persister.ts';
 import { StreakSweep, type StreakSweepOptions } from '../../../src/engine/streaks/streak-sweep.ts';
-import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
+import { testDatabase } from '../../postgres/database.ts';
 import { CatalogBuilder } from '../catalog-builder.ts';
 import { TestEngine } from '../events/engine.ts';
+import { opened } from '../../stack/opened.ts';
 
 const USERS = ['a', 'b', 'c', 'd', 'e'];
 const DAY = 20_800;
@@ -12,17 +13,13 @@ const DAY = 20_800;
 const DUE_MS = (DAY + 2) * DAY_MS;
 const never = new AbortController().signal;
 
-let database: TestDatabase;
 let engine: TestEngine;
 const persist = (): Promise<number> =>
   new Persister({ redis: engine.redis, pool: database.pool }).drain(0, AbortSignal.abort());
 
-beforeAll(async () => {
-  database = await testDatabase();
-});
+const database = opened(() => testDatabase());
 afterAll(async () => {
   await engine.close();
-  await database.close();
 });
 beforeEach(async () => {
   await database.pool.query('TRUNCATE users, events, streak_changes, streak_zones, outbox_cursors');

@@ -1,35 +1,20 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { Persister } from '../../../src/engine/persist/persister.ts';
+import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { rebuildByHand } from '../rebuild/by-hand.ts';
-import { verify } from '../../../src/engine/rebuild/verify.ts';
-import { JobRunner } from '../../../src/engine/schedule/job-runner.ts';
 import { createSnapshotPacker, withoutEntry } from '../../../src/engine/leaderboards/snapshot-parts.ts';
 import { rowRemoval } from '../../../src/engine/users/row-removal.ts';
 import { USER_TABLES } from '../../../src/postgres/users/user-tables.ts';
-import { knownParts } from '../../../src/redis/parts.ts';
-import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { differencesIn } from '../../differences.ts';
+import type { TestLaurel } from '../../laurel.ts';
+import { largeUsers, ROWS } from './large-users.ts';
 
 // A deletion of a user with many rows is stored at once, and a job deletes the rows in slices, while a new user with the ID may have rows.
 
-let laurel: TestLaurel;
 let redis: TestLaurel['redis'];
 let nth = 0;
 let id = '';
+
+const { laurel, rows, countOf: countOfUser, persist, send: sendOf, makeLarge, runnerOf } = largeUsers();
 beforeAll(async () => {
-  laurel = await startLaurel({
-    spread: 1,
-    configuration: {
-      metrics: [{ key: 'm', name: 'M' }],
-      streaks: { enabled: true, frequency: 'daily' },
-      pointsSystems: [
-        {
-          key: 'xp',
-          name: 'XP',
-          triggers: [{ type: 'metric', metricKey: 'm', metricThreshold: 1, points: 1, status: 'active' }],
-        },
-      ],
-    },
-  });
   redis = await laurel.connect();
 });
 beforeEach(async () => {
@@ -37,58 +22,11 @@ beforeEach(async () => {
   id = `large-${nth}`;
   await send('first');
   await persist();
-  await makeLarge();
+  await makeLarge(id, { withKeys: true });
 });
-afterAll(() => laurel.close());
 
-const ROWS = 5_000;
-
-const rows = async (sql: string, ...values: unknown[]): Promise<Record<string, unknown>[]> =>
-  (await laurel.pool.query<Record<string, unknown>>(sql, values)).rows;
-
-const persist = (): Promise<number> =>
-  new Persister({ redis: laurel.redis, pool: laurel.pool }).drain(knownParts(laurel.redis, 0)[0]!.shard);
-
-/** `isNew`: whether the key was not used before. */
-async function send(key: string, isNew = true): Promise<void> {
-  const headers = { 'Idempotency-Key': key };
-  const { status } = await laurel.app.post('/v1/metrics/m/event', { user: { id }, value: 1 }, { headers });
-  expect(status).toBe(isNew ? 201 : 202);
-}
-
-/** Copies the user's event, with its key, and award of today into the past. */
-async function makeLarge(): Promise<void> {
-  await rows(
-    `WITH copied AS (
-       INSERT INTO events (id, tenant_no, user_id, metric_no, value, total, at, local_date, idempotency_key)
-       SELECT gen_random_uuid(), tenant_no, user_id, metric_no, value, total, at, local_date - (n % 50), 'key ' || n
-         FROM events CROSS JOIN generate_series(1, ${ROWS}) AS n WHERE user_id = $1 RETURNING *)
-     INSERT INTO used_keys SELECT id, tenant_no, user_id, metric_no, idempotency_key FROM copied`,
-    id,
-  );
-  await rows(
-    `INSERT INTO awards (id, tenant_no, user_id, system_no, trigger_no, awarded, total, at, local_date)
-     SELECT gen_random_uuid(), tenant_no, user_id, system_no, trigger_no, awarded, total, at, local_date - (n % 50)
-       FROM awards CROSS JOIN generate_series(1, ${ROWS}) AS n WHERE user_id = $1`,
-    id,
-  );
-}
-
-/** A worker's runner; it stops once while a slice is being recorded, if asked. */
-function runner({ stops = false } = {}): JobRunner {
-  let left = stops ? 1 : 0;
-  return new JobRunner({
-    pool: laurel.pool,
-    works: [rowRemoval(laurel.redis)],
-    leaseMs: 50,
-    onMoment: (moment) => {
-      if (moment !== 'recording' || left === 0) return;
-      left -= 1;
-      throw new Error('ended here');
-    },
-  });
-}
-
+const send = (key: string, isNew?: boolean): Promise<void> => sendOf(id, key, isNew);
+const runner = ({ stops = false } = {}) => runnerOf(rowRemoval(laurel.redis), stops);
 const isOpen = async (): Promise<boolean> => (await rows(`SELECT FROM jobs WHERE kind = 'user_deletion'`)).length > 0;
 
 async function removeAll(): Promise<void> {
@@ -96,9 +34,7 @@ async function removeAll(): Promise<void> {
   while (await isOpen()) await working.step();
 }
 
-const countOf = async (table: string): Promise<number> =>
-  (await rows(`SELECT count(*)::int AS n FROM ${table} WHERE user_id = $1`, id))[0]!['n'] as number;
-
+const countOf = (table: string): Promise<number> => countOfUser(table, id);
 const TABLES = ['events', 'awards', 'used_keys'];
 const counts = (): Promise<number[]> => Promise.all(TABLES.map(countOf));
 
@@ -114,11 +50,7 @@ async function sums(): Promise<unknown[]> {
   return [events!['n'], awards!['n']];
 }
 
-async function differences(): Promise<unknown[]> {
-  const found: unknown[] = [];
-  await verify({ redis, pool: laurel.pool, onDifference: (each) => found.push(each) });
-  return found;
-}
+const differences = () => differencesIn({ redis, pool: laurel.pool });
 
 async function expectNothing(): Promise<void> {
   for (const { table, user, kept } of USER_TABLES)

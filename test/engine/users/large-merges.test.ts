@@ -1,36 +1,22 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { systemClock } from '../../../src/clock.ts';
-import { Persister } from '../../../src/engine/persist/persister.ts';
 import { readStreakFacts } from '../../../src/engine/corrections/streak-facts.ts';
-import { verify } from '../../../src/engine/rebuild/verify.ts';
 import { JobRunner } from '../../../src/engine/schedule/job-runner.ts';
 import { createMergeEnding } from '../../../src/engine/users/merge-ending.ts';
 import { rowRemoval } from '../../../src/engine/users/row-removal.ts';
 import { USER_TABLES } from '../../../src/postgres/users/user-tables.ts';
-import { knownParts } from '../../../src/redis/parts.ts';
-import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { differencesIn } from '../../differences.ts';
+import type { TestLaurel } from '../../laurel.ts';
+import { largeUsers, ROWS } from './large-users.ts';
 
 // A merge of a user with many rows is stored at once, and a job moves the rows in slices; both may be stopped at any time.
 
-let laurel: TestLaurel;
 let redis: TestLaurel['redis'];
 let nth = 0;
 let [from, into] = ['', ''];
+
+const { laurel, rows, countOf, persist, send, makeLarge, runnerOf } = largeUsers();
 beforeAll(async () => {
-  laurel = await startLaurel({
-    spread: 1,
-    configuration: {
-      metrics: [{ key: 'm', name: 'M' }],
-      streaks: { enabled: true, frequency: 'daily' },
-      pointsSystems: [
-        {
-          key: 'xp',
-          name: 'XP',
-          triggers: [{ type: 'metric', metricKey: 'm', metricThreshold: 1, points: 1, status: 'active' }],
-        },
-      ],
-    },
-  });
   redis = await laurel.connect();
 });
 beforeEach(async () => {
@@ -40,55 +26,13 @@ beforeEach(async () => {
   await persist();
   await makeLarge(from);
 });
-afterAll(() => laurel.close());
-
-const ROWS = 5_000;
-
-const rows = async (sql: string, ...values: unknown[]): Promise<Record<string, unknown>[]> =>
-  (await laurel.pool.query<Record<string, unknown>>(sql, values)).rows;
-
-const persist = (): Promise<number> =>
-  new Persister({ redis: laurel.redis, pool: laurel.pool }).drain(knownParts(laurel.redis, 0)[0]!.shard);
-
-async function send(id: string, key: string): Promise<void> {
-  const headers = { 'Idempotency-Key': key };
-  const { status } = await laurel.app.post('/v1/metrics/m/event', { user: { id }, value: 1 }, { headers });
-  expect(status).toBe(201);
-}
-
-/** Copies the user's event and award of today into the past. */
-async function makeLarge(id: string): Promise<void> {
-  await rows(
-    `INSERT INTO events (id, tenant_no, user_id, metric_no, value, total, at, local_date)
-     SELECT gen_random_uuid(), tenant_no, user_id, metric_no, value, total, at, local_date - (n % 50)
-       FROM events CROSS JOIN generate_series(1, ${ROWS}) AS n WHERE user_id = $1`,
-    id,
-  );
-  await rows(
-    `INSERT INTO awards (id, tenant_no, user_id, system_no, trigger_no, awarded, total, at, local_date)
-     SELECT gen_random_uuid(), tenant_no, user_id, system_no, trigger_no, awarded, total, at, local_date - (n % 50)
-       FROM awards CROSS JOIN generate_series(1, ${ROWS}) AS n WHERE user_id = $1`,
-    id,
-  );
-}
 
 const ask = (one: string, other: string) =>
   laurel.admin.post('/v1/users/merge', { from: one, into: other, acrossControlGroup: true });
 
-/** A worker's runner; it stops once while a slice is being recorded, if asked. */
 function runner({ stops = false } = {}): JobRunner {
-  let left = stops ? 1 : 0;
   const options = { redis: laurel.redis, pool: laurel.pool, clock: systemClock, onWritten: () => undefined };
-  return new JobRunner({
-    pool: laurel.pool,
-    works: [createMergeEnding(options)],
-    leaseMs: 50,
-    onMoment: (moment) => {
-      if (moment !== 'recording' || left === 0) return;
-      left -= 1;
-      throw new Error('ended here');
-    },
-  });
+  return runnerOf(createMergeEnding(options), stops);
 }
 
 const isMoving = async (): Promise<boolean> => (await rows(`SELECT FROM jobs WHERE kind = 'user_merge'`)).length > 0;
@@ -100,14 +44,7 @@ async function moveAll(): Promise<number> {
   return steps;
 }
 
-const countOf = async (table: string, id: string): Promise<number> =>
-  (await rows(`SELECT count(*)::int AS n FROM ${table} WHERE user_id = $1`, id))[0]!['n'] as number;
-
-async function differences(): Promise<unknown[]> {
-  const found: unknown[] = [];
-  await verify({ redis, pool: laurel.pool, onDifference: (each) => found.push(each) });
-  return found;
-}
+const differences = () => differencesIn({ redis, pool: laurel.pool });
 
 test('the merge is stored at once, others are stored between slices, and each row is moved once', async () => {
   expect((await ask(from, into)).body.status).toBe('merged');

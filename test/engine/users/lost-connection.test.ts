@@ -1,33 +1,24 @@
 import { Redis } from 'ioredis';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { testStack } from '../../stack/stack.ts';
 import { CatalogBuilder } from '../catalog-builder.ts';
 import { CuttingProxy } from '../../stack/cutting-proxy.ts';
 import { TestUsers } from './test-users.ts';
+import { opened } from '../../stack/opened.ts';
 
-let stack: Awaited<ReturnType<typeof testStack>>;
-let proxy: CuttingProxy;
-let laurel: TestUsers;
-let direct: Redis;
 const builder = new CatalogBuilder();
 const tour = builder.achievement('api', { key: 'tour' });
 const xp = builder.system('xp');
 builder.trigger(xp, 'user_creation', { points: 1 });
 builder.trigger(xp, 'achievement', { points: 5, achievementId: tour.id });
 
+const stack = opened(() => testStack({ database: 'none' }));
+const direct = opened(() => new Redis(stack.redisUrl), 'quit');
+const proxy = opened(() => new CuttingProxy(stack.redisUrl));
+const laurel = opened(async () => new TestUsers(await proxy.listen(), builder.catalog));
 beforeAll(async () => {
-  stack = await testStack({ database: 'none' });
-  direct = new Redis(stack.redisUrl);
-  proxy = new CuttingProxy(stack.redisUrl);
-  laurel = new TestUsers(await proxy.listen(), builder.catalog);
   await laurel.ready();
   await laurel.complete('tour', 'warm-up');
-});
-afterAll(async () => {
-  await laurel.close();
-  proxy.close();
-  await direct.quit();
-  await stack.close();
 });
 
 const trim = async (): Promise<void> => void (await direct.xtrim('{s0}:outbox', 'MAXLEN', 0));

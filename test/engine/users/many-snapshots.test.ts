@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { systemClock } from '../../../src/clock.ts';
 import {
   createSnapshotPacker,
@@ -13,7 +13,8 @@ import { rowRemoval } from '../../../src/engine/users/row-removal.ts';
 import { searchRuns } from '../../../src/postgres/boards/snapshots.ts';
 import { knownParts } from '../../../src/redis/parts.ts';
 import { differencesIn } from '../../differences.ts';
-import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { startLaurel } from '../../laurel.ts';
+import { opened } from '../../stack/opened.ts';
 
 // No search of the snapshots of leaderboards, of which a tenant may have very many, reads all at once: neither for an export nor for a merge.
 
@@ -21,15 +22,13 @@ import { startLaurel, type TestLaurel } from '../../laurel.ts';
 const [LONG, RUNS, DAYS] = [1_203, 120, 4];
 const ALL = LONG + RUNS * DAYS;
 
-let laurel: TestLaurel;
 let withGuest: Buffer;
+const laurel = opened(() => startLaurel({ spread: 1, configuration: { metrics: [{ key: 'm', name: 'M' }] } }));
 beforeAll(async () => {
-  laurel = await startLaurel({ spread: 1, configuration: { metrics: [{ key: 'm', name: 'M' }] } });
   const packer = createSnapshotPacker(1);
   for (const userId of ['before', 'guest', 'behind']) packer.add({ userId, rank: 1, score: 2 });
   withGuest = packer.packed()[0]!;
 });
-afterAll(() => laurel.close());
 beforeEach(async () => {
   const { pool } = laurel;
   await pool.query('TRUNCATE board_snapshots, board_snapshot_parts');

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { systemClock } from '../../../src/clock.ts';
 import type { Configuration } from '../../../src/domain/configuration.ts';
 import { whileWhole } from '../../../src/engine/persist/cursor-wait.ts';
@@ -17,6 +17,7 @@ import { emptyRedis } from '../../stack/all-servers.ts';
 import { rebuildByHand } from '../rebuild/by-hand.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { differencesIn } from '../../differences.ts';
+import { opened } from '../../stack/opened.ts';
 
 // A merge across shards happens once or not at all, whatever stops between two steps. No worker runs: the test does each step.
 
@@ -44,15 +45,13 @@ const CONFIGURATION: Configuration = {
   ],
 };
 
-let laurel: TestLaurel;
 let redis: TestLaurel['redis'];
+const laurel = opened(() => startLaurel({ configuration: CONFIGURATION, spread: 4 }));
 beforeAll(async () => {
-  laurel = await startLaurel({ configuration: CONFIGURATION, spread: 4 });
   redis = await laurel.connect();
   // Nobody fills the leaderboards, as no worker runs.
   await laurel.pool.query(`DELETE FROM jobs`);
 });
-afterAll(() => laurel.close());
 
 /** Stores what waits. */
 async function persist(): Promise<void> {

@@ -1,17 +1,17 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { FixedClock } from '../../../src/clock.ts';
-import { verify } from '../../../src/engine/rebuild/verify.ts';
 import { knownPart } from '../../../src/redis/parts.ts';
-import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { differencesIn } from '../../differences.ts';
+import { startLaurel } from '../../laurel.ts';
 import { STUDY_APP } from '../../study-app.ts';
+import { opened } from '../../stack/opened.ts';
 
 // Users of different shards are merged as users of one shard are.
 
 const DAY_MS = 86_400_000;
-let laurel: TestLaurel;
 const clock = new FixedClock(Date.UTC(2026, 10, 19, 12));
-beforeAll(async () => {
+const laurel = opened(async () => {
   const configuration = {
     ...STUDY_APP,
     metrics: STUDY_APP.metrics!.map((metric) =>
@@ -20,9 +20,8 @@ beforeAll(async () => {
         : metric,
     ),
   };
-  laurel = await startLaurel({ configuration, clock, workers: true, spread: 4 });
+  return startLaurel({ configuration, clock, workers: true, spread: 4 });
 });
-afterAll(() => laurel.close());
 
 const shardOf = (id: string): number => knownPart(laurel.redis, 0, id).shard;
 let made = 0;
@@ -52,9 +51,8 @@ async function merge(from: string, into: string, more: object = {}) {
 }
 
 async function differences(): Promise<unknown[]> {
-  const found: unknown[] = [];
   const bare = await laurel.connect();
-  await verify({ redis: bare, pool: laurel.pool, onDifference: (each) => found.push(each) });
+  const found = await differencesIn({ redis: bare, pool: laurel.pool });
   bare.disconnect();
   return found;
 }

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import {
   type UpdateUserPreferencesRequest,
   UserPreferencesResponse,
@@ -6,9 +6,8 @@ import {
 import { testStack } from '../../stack/stack.ts';
 import { CatalogBuilder } from '../catalog-builder.ts';
 import { expectFit, TestUsers } from './test-users.ts';
+import { opened } from '../../stack/opened.ts';
 
-let stack: Awaited<ReturnType<typeof testStack>>;
-let laurel: TestUsers;
 const builder = new CatalogBuilder();
 const flips = builder.metric('flips');
 builder.metric('minutes');
@@ -16,14 +15,10 @@ builder.streaks({ personalization: true, metrics: [{ metricId: flips.id, thresho
 const BOTH = ['email', 'push'];
 const ALL = { achievement_completed: BOTH, recap: BOTH, reactivation: BOTH, streak_reminder: BOTH };
 
+const stack = opened(() => testStack({ database: 'none' }));
+const laurel = opened(() => new TestUsers(stack.redisUrl, builder.catalog));
 beforeAll(async () => {
-  stack = await testStack({ database: 'none' });
-  laurel = new TestUsers(stack.redisUrl, builder.catalog);
   await laurel.ready();
-});
-afterAll(async () => {
-  await laurel.close();
-  await stack.close();
 });
 beforeEach(() => {
   laurel.catalog = builder.catalog;

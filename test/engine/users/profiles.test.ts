@@ -1,12 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { User } from '../../../src/domain/user.ts';
 import { unpackAll } from '../../../src/packed/state.ts';
 import { testStack } from '../../stack/stack.ts';
 import { CatalogBuilder } from '../catalog-builder.ts';
 import { expectFit, TestUsers } from './test-users.ts';
+import { opened } from '../../stack/opened.ts';
 
-let stack: Awaited<ReturnType<typeof testStack>>;
-let laurel: TestUsers;
 const builder = new CatalogBuilder();
 builder.metric('flips');
 const plan = builder.attribute('plan', 'user');
@@ -22,14 +21,10 @@ builder.boost(xp, { multiplier: 1.5, userId: 'boosted' });
 const board = builder.leaderboard('points', 'points', { pointsSystemId: xp.id });
 builder.streaks({ freezes: { enabled: true, initial: 2, max: 5, autoEarnInterval: null, autoEarnAmount: null } });
 
+const stack = opened(() => testStack({ database: 'none' }));
+const laurel = opened(() => new TestUsers(stack.redisUrl, builder.catalog));
 beforeAll(async () => {
-  stack = await testStack({ database: 'none' });
-  laurel = new TestUsers(stack.redisUrl, builder.catalog);
   await laurel.ready();
-});
-afterAll(async () => {
-  await laurel.close();
-  await stack.close();
 });
 
 const upsert: TestUsers['profiles']['upsert'] = async (compiled, id, fields) => {

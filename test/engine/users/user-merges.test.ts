@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { Configuration } from '../../../src/domain/configuration.ts';
 import { type PersistStep, Persister } from '../../../src/engine/persist/persister.ts';
 import { type MergeMoment, UserMerges } from '../../../src/engine/users/user-merges.ts';
@@ -8,6 +8,7 @@ import { emptyRedis } from '../../stack/all-servers.ts';
 import { rebuildByHand } from '../rebuild/by-hand.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { differencesIn } from '../../differences.ts';
+import { opened } from '../../stack/opened.ts';
 
 // A merge happens once: whichever process stops between two steps, however many events arrive meanwhile, and after Redis is lost.
 
@@ -34,15 +35,13 @@ const CONFIGURATION: Configuration = {
   ],
 };
 
-let laurel: TestLaurel;
 let redis: TestLaurel['redis'];
+const laurel = opened(() => startLaurel({ configuration: CONFIGURATION, spread: 1 }));
 beforeAll(async () => {
-  laurel = await startLaurel({ configuration: CONFIGURATION, spread: 1 });
   redis = await laurel.connect();
   // Nobody fills the leaderboards, as no worker runs.
   await laurel.pool.query(`DELETE FROM jobs`);
 });
-afterAll(() => laurel.close());
 
 const shard = (): number => knownParts(laurel.redis, 0)[0]!.shard;
 

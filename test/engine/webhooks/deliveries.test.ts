@@ -1,4 +1,4 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
 import { transaction } from '../../../src/postgres/transaction.ts';
 import { deleteUser } from '../../../src/postgres/persist/users.ts';
 import { TOO_MANY_WAIT } from '../../../src/postgres/webhooks/messages.ts';
@@ -6,12 +6,12 @@ import { insert, message } from '../../postgres/webhooks/messages.ts';
 import { DeliveryBed } from './delivery-bed.ts';
 import { hang, Receiver, type Answer, type Received } from './receiver.ts';
 import { addTo } from '../../../src/grouped.ts';
+import { opened } from '../../stack/opened.ts';
 
 const MINUTE_MS = 60_000;
 const DAY_MS = 86_400_000;
-let bed: DeliveryBed;
 let receivers: Receiver[];
-beforeAll(async () => void (bed = await DeliveryBed.create()));
+const bed = opened(() => DeliveryBed.create());
 beforeEach(() => void (receivers = []));
 afterEach(async () => {
   await bed.closeWorkers();
@@ -19,7 +19,6 @@ afterEach(async () => {
   await bed.pool.query('DELETE FROM webhook_queue');
   bed.outcomes.length = 0;
 });
-afterAll(() => bed.close());
 
 async function receiver(plan?: (request: Received) => Answer): Promise<Receiver> {
   const started = await Receiver.start(plan);
@@ -395,16 +394,14 @@ test('a lease of another worker that ends while this one looks is not missed', a
 });
 
 describe('sharing the tries that a process has in flight', () => {
-  let several: DeliveryBed;
+  const several = opened(() => DeliveryBed.create());
   beforeAll(async () => {
-    several = await DeliveryBed.create();
     await several.tenants(6);
   });
   afterEach(async () => {
     await several.closeWorkers();
     await several.pool.query('DELETE FROM webhook_queue');
   });
-  afterAll(() => several.close());
 
   /** Webhooks of a tenant, each with a receiver of its own. */
   async function webhooksOf(

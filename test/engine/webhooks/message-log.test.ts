@@ -1,19 +1,18 @@
 import { v7 as uuid } from 'uuid';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { createMessageLog } from '../../../src/engine/webhooks/message-log.ts';
 import type { ScheduledWork } from '../../../src/engine/schedule/due-work.ts';
 import { insertMessages, messageDays } from '../../../src/postgres/webhooks/messages.ts';
-import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
+import { testDatabase } from '../../postgres/database.ts';
 import { insert, message } from '../../postgres/webhooks/messages.ts';
+import { opened } from '../../stack/opened.ts';
 
 const DAY_MS = 86_400_000;
 const NOON_MS = Date.UTC(2026, 10, 18, 12);
 const TODAY = Math.floor(NOON_MS / DAY_MS);
 const ending = new AbortController().signal;
 const webhookId = uuid();
-let database: TestDatabase;
-beforeAll(async () => void (database = await testDatabase({ redis: false })));
-afterAll(() => database.close());
+const database = opened(() => testDatabase({ redis: false }));
 
 const days = async (): Promise<number[]> => (await messageDays(database.pool)).toSorted((a, b) => a - b);
 const stored = async (table: string): Promise<number[]> =>

@@ -1,18 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { expect, test } from 'vitest';
+import { startLaurel } from '../../laurel.ts';
 import { Receiver } from './receiver.ts';
+import { opened } from '../../stack/opened.ts';
 
 const DAY_MS = 86_400_000;
-let laurel: TestLaurel;
-let receiver: Receiver;
-beforeAll(async () => {
-  receiver = await Receiver.start();
-  laurel = await startLaurel({ testClock: true, workers: true, webhookAllowPrivate: true });
-});
-afterAll(async () => {
-  await laurel.close();
-  await receiver.close();
-});
+const receiver = opened(() => Receiver.start());
+const laurel = opened(() => startLaurel({ testClock: true, workers: true, webhookAllowPrivate: true }));
 
 const setClock = async (ms: number) =>
   expect((await laurel.admin.put('/v1/clock', { now: new Date(ms).toISOString() })).status).toBe(200);

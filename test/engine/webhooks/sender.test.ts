@@ -1,18 +1,17 @@
 import { createHmac, randomBytes } from 'node:crypto';
 import { Webhook } from 'standardwebhooks';
 import { v7 as uuid } from 'uuid';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import { createSender, type Sender, type SenderOptions, type Target } from '../../../src/engine/webhooks/sender.ts';
 import { dripBody, dripHead, hang, Receiver, reset } from './receiver.ts';
+import { opened } from '../../stack/opened.ts';
 
 const newSecret = (): string => `whsec_${randomBytes(32).toString('base64')}`;
 const secret = newSecret();
 const message = { id: uuid(), sequence: 17, payload: '{"type":"points.changed","name":"Zoë"}', tries: 0 };
 
-let receiver: Receiver;
 let senders: Sender[];
-beforeAll(async () => void (receiver = await Receiver.start()));
-afterAll(() => receiver.close());
+const receiver = opened(() => Receiver.start());
 beforeEach(() => {
   senders = [];
   receiver.received.length = 0;

@@ -1,20 +1,19 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { FixedClock } from '../../../src/clock.ts';
-import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { startLaurel } from '../../laurel.ts';
+import { opened } from '../../stack/opened.ts';
 
 const DAY_MS = 86_400_000;
 const START_MS = Date.UTC(2026, 10, 2, 9);
 const clock = new FixedClock(START_MS);
 
-let laurel: TestLaurel;
-beforeAll(async () => {
-  laurel = await startLaurel({
+const laurel = opened(() =>
+  startLaurel({
     clock,
     configuration: { metrics: [{ key: 'flips', name: 'Flips' }] },
     workers: true,
-  });
-});
-afterAll(() => laurel.close());
+  }),
+);
 
 interface Item {
   code: string;

@@ -1,28 +1,32 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { FixedClock } from '../../../src/clock.ts';
 import type { DiskSpace } from '../../../src/domain/administration/disk.ts';
 import { addJob } from '../../../src/postgres/jobs.ts';
 import { postgresDisk, postgresUsedBytes } from '../../../src/postgres/server-state.ts';
 import { outboxKey } from '../../../src/redis/keys.ts';
-import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { startLaurel } from '../../laurel.ts';
+import { opened } from '../../stack/opened.ts';
 
 const NOW_MS = Date.UTC(2026, 10, 22, 9);
 const HOUR_MS = 3_600_000;
 const NOTHING = { webhook: null, channel: null, since: null, reason: null };
 
 // Without workers: states change only when the test changes them.
-let laurel: TestLaurel;
+
 let ids: string[];
 /** The space on the disk of Postgres. */
 let disk: DiskSpace = { freeBytes: 100 * 2 ** 30, usedRatio: 0.99, isPostgresOnly: false };
-beforeAll(async () => {
-  laurel = await startLaurel({
+
+const laurel = opened(() =>
+  startLaurel({
     clock: new FixedClock(NOW_MS),
     configuration: { metrics: [{ key: 'm', name: 'M' }] },
     backlogLimit: 3,
     disk: async () => disk,
-  });
+  }),
+);
+beforeAll(async () => {
   const hooks = ['disabled', 'full', 'failing', 'late', 'well', 'off'].map((name) => ({
     name,
     url: 'https://example.com/laurel',
@@ -32,7 +36,6 @@ beforeAll(async () => {
   const { body } = await laurel.admin.post('/v1/webhooks?strict=true', hooks);
   ids = body.created.map(({ id }: { id: string }) => id);
 });
-afterAll(() => laurel.close());
 
 const listed = async () => (await laurel.admin.get('/v1/attention')).body;
 const TEXTS = ['urgent', 'text', 'advice', 'screen'];

@@ -2,12 +2,13 @@ import { randomBytes } from 'node:crypto';
 import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { text } from 'node:stream/consumers';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { occasionMessageId } from '../../../src/engine/messages/message-queue.ts';
 import { addMessagesToSend } from '../../../src/postgres/notifications/messages.ts';
 import { transaction } from '../../../src/postgres/transaction.ts';
 import { TEMPLATES } from '../../engine/messages/channel.ts';
-import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { startLaurel } from '../../laurel.ts';
+import { opened } from '../../stack/opened.ts';
 
 const PATH = '/v1/messages/channel';
 const HTTP = {
@@ -19,12 +20,8 @@ const HTTP = {
 };
 const CHANNEL = { transport: 'http', senderAddress: 'hello@example.com', http: HTTP };
 
-let laurel: TestLaurel;
-beforeAll(async () => {
-  laurel = await startLaurel({ publicUrl: 'https://laurel.example', secretsKey: randomBytes(32) });
-});
+const laurel = opened(() => startLaurel({ publicUrl: 'https://laurel.example', secretsKey: randomBytes(32) }));
 beforeEach(() => laurel.pool.query('DELETE FROM message_channels'));
-afterAll(() => laurel.close());
 
 const put = (http: object = {}, channel: object = {}) =>
   laurel.admin.put(PATH, { ...CHANNEL, http: { ...HTTP, ...http }, ...channel });

@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { Configuration } from '../../../src/domain/configuration.ts';
 import type { JobKind, ShownJob } from '../../../src/domain/administration/job.ts';
 import { JobRunner } from '../../../src/engine/schedule/job-runner.ts';
 import { addJob } from '../../../src/postgres/jobs.ts';
-import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { startLaurel } from '../../laurel.ts';
+import { opened } from '../../stack/opened.ts';
 
 // Without workers: the test runs jobs slice by slice.
 const NOBODY = '00000000-0000-7000-8000-000000000000';
@@ -13,12 +14,10 @@ const configuration = (status: 'active' | 'inactive'): Configuration => ({
   leaderboards: [{ key: 'all', name: 'All', rankBy: 'metric', metricKey: 'm', start: '2020-01-01', status }],
 });
 
-let laurel: TestLaurel;
+const laurel = opened(() => startLaurel({ configuration: configuration('inactive') }));
 beforeAll(async () => {
-  laurel = await startLaurel({ configuration: configuration('inactive') });
   await laurel.admin.put('/v1/configuration', configuration('active'));
 });
-afterAll(() => laurel.close());
 
 const list = async (query = ''): Promise<ShownJob[]> => (await laurel.admin.get(`/v1/jobs?${query}`)).body;
 const newest = async (kind: JobKind): Promise<ShownJob> => (await list(`kind=${kind}&limit=1`))[0]!;

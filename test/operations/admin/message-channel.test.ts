@@ -1,7 +1,8 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { beforeEach, describe, expect, test } from 'vitest';
 import { smtpServer } from '../../engine/messages/smtp-server.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { opened } from '../../stack/opened.ts';
 
 const CHANNEL = {
   host: 'smtp.example.com',
@@ -13,12 +14,8 @@ const CHANNEL = {
 };
 const PATH = '/v1/messages/channel';
 
-let laurel: TestLaurel;
-beforeAll(async () => {
-  laurel = await startLaurel({ publicUrl: 'https://laurel.example', secretsKey: randomBytes(32) });
-});
+const laurel = opened(() => startLaurel({ publicUrl: 'https://laurel.example', secretsKey: randomBytes(32) }));
 beforeEach(() => laurel.pool.query('DELETE FROM message_channels'));
-afterAll(() => laurel.close());
 
 const put = (changes: object = {}) => laurel.admin.put(PATH, { ...CHANNEL, ...changes });
 

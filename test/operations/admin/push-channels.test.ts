@@ -1,6 +1,7 @@
 import { generateKeyPairSync, randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { describe, expect, test } from 'vitest';
+import { startLaurel } from '../../laurel.ts';
+import { opened } from '../../stack/opened.ts';
 
 const PATH = '/v1/messages/push-channels';
 const KEY = generateKeyPairSync('ec', { namedCurve: 'P-256' })
@@ -8,11 +9,7 @@ const KEY = generateKeyPairSync('ec', { namedCurve: 'P-256' })
   .toString();
 const APNS = { privateKey: KEY, keyId: 'ABC123DEFG', teamId: 'DEF123GHIJ', topic: 'com.example.app' };
 
-let laurel: TestLaurel;
-beforeAll(async () => {
-  laurel = await startLaurel({ secretsKey: randomBytes(32) });
-});
-afterAll(() => laurel.close());
+const laurel = opened(() => startLaurel({ secretsKey: randomBytes(32) }));
 
 const put = (provider: string, body: object) => laurel.admin.put(`${PATH}/${provider}`, body);
 const stored = async (provider: string) => {

@@ -1,19 +1,18 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { Verification, VerificationDetails } from '../../../src/domain/administration/verification.ts';
 import { countersKey, type TenantPart, userKey } from '../../../src/redis/keys.ts';
 import { knownPart, knownParts } from '../../../src/redis/parts.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { keysOf } from '../../stack/all-servers.ts';
 import { STUDY_APP } from '../../study-app.ts';
+import { opened } from '../../stack/opened.ts';
 
-let laurel: TestLaurel;
 let redis: TestLaurel['redis'];
+const laurel = opened(() => startLaurel({ cluster: true, configuration: STUDY_APP, workers: true }));
 beforeAll(async () => {
-  laurel = await startLaurel({ cluster: true, configuration: STUDY_APP, workers: true });
   redis = await laurel.connect();
   for (let n = 0; n < 30; n += 1) await event(n);
 });
-afterAll(() => laurel.close());
 
 async function event(n: number): Promise<void> {
   const user = { id: `user ${n % 6}`, attributes: { plan: n % 2 === 0 ? 'free' : 'pro' } };

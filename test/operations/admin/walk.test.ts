@@ -1,17 +1,18 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { adminOperations } from '../../../src/operations/index.ts';
 import type { Operation } from '../../../src/operations/operation.ts';
-import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { startLaurel } from '../../laurel.ts';
 import { STUDY_APP } from '../../study-app.ts';
+import { opened } from '../../stack/opened.ts';
 
 // Rules for every operation of the Admin API.
-let laurel: TestLaurel;
+
 let systemId: string;
+
+const laurel = opened(() => startLaurel({ configuration: STUDY_APP }));
 beforeAll(async () => {
-  laurel = await startLaurel({ configuration: STUDY_APP });
   systemId = (await laurel.admin.get('/v1/points')).body[0].id;
 });
-afterAll(() => laurel.close());
 
 const uuid = (no: number): string => `00000000-0000-7000-8000-${String(no).padStart(12, '0')}`;
 const pathOf = ({ path }: Operation): string =>

@@ -1,15 +1,16 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { startLaurel } from '../../laurel.ts';
 import { STUDY_APP } from '../../study-app.ts';
+import { opened } from '../../stack/opened.ts';
 
 // A read right after an event's answer includes that event, even if it comes from Postgres.
-let laurel: TestLaurel;
+
 let year: string;
+
+const laurel = opened(() => startLaurel({ configuration: STUDY_APP, workers: true }));
 beforeAll(async () => {
-  laurel = await startLaurel({ configuration: STUDY_APP, workers: true });
   year = new Date().toISOString().slice(0, 4);
 });
-afterAll(() => laurel.close());
 
 const range = (): string => `aggregation=monthly&startDate=${year}-01-01&endDate=${year}-12-31`;
 

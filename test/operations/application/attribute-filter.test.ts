@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { startLaurel } from '../../laurel.ts';
 import { STUDY_APP } from '../../study-app.ts';
+import { opened } from '../../stack/opened.ts';
 
-let laurel: TestLaurel;
-beforeAll(async () => {
-  laurel = await startLaurel({
+const laurel = opened(() =>
+  startLaurel({
     workers: true,
     configuration: {
       ...STUDY_APP,
@@ -24,7 +24,9 @@ beforeAll(async () => {
         },
       ],
     },
-  });
+  }),
+);
+beforeAll(async () => {
   for (const [id, city, plan] of [
     ['ada', 'Washington, DC', 'pro: yearly'],
     ['grace', 'Washington', 'pro'],
@@ -33,7 +35,6 @@ beforeAll(async () => {
     await laurel.app.post('/v1/metrics/flips/event', { user, value: 5 });
   }
 });
-afterAll(() => laurel.close());
 
 const query = (pairs: [string, string][]): string =>
   pairs.map(([name, value]) => `${name}=${encodeURIComponent(value)}`).join('&');

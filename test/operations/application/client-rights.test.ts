@@ -1,13 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import type { TestClient } from '../../http/client.ts';
-import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { startLaurel } from '../../laurel.ts';
+import { opened } from '../../stack/opened.ts';
 
 // What an application key may write of its user, and read of the others.
 
-let laurel: TestLaurel;
-beforeAll(async () => {
+const laurel = opened(async () => {
   const paid = { type: 'user_creation', points: 50_000, status: 'active' } as const;
-  laurel = await startLaurel({
+  return startLaurel({
     workers: true,
     configuration: {
       attributes: [
@@ -39,7 +39,6 @@ beforeAll(async () => {
     },
   });
 });
-afterAll(() => laurel.close());
 
 const keyOf = async (userId: string, scope = 'all'): Promise<string> =>
   (await laurel.admin.post('/v1/application-api-keys', [{ userId, scope }])).body.created[0].key;

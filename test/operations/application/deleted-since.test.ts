@@ -1,7 +1,7 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
-import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { beforeAll, describe, expect, test } from 'vitest';
+import { startLaurel } from '../../laurel.ts';
+import { opened } from '../../stack/opened.ts';
 
-let laurel: TestLaurel;
 const user = { id: 'ada' };
 
 async function made(path: string, item: object): Promise<string> {
@@ -15,8 +15,8 @@ async function gone(path: string, id: string): Promise<void> {
   if (body.issues.length > 0) throw new Error(`${path} answered ${JSON.stringify(body)}`);
 }
 
+const laurel = opened(() => startLaurel({ workers: true }));
 beforeAll(async () => {
-  laurel = await startLaurel({ workers: true });
   const metricId = await made('/v1/metrics', { name: 'Old flips', key: 'flips' });
   const achievement = { name: 'Old first', key: 'first', trigger: 'metric', metricId, metricValue: 1 };
   const achievementId = await made('/v1/achievements', { ...achievement, status: 'active' });
@@ -31,7 +31,6 @@ beforeAll(async () => {
   await gone('/v1/achievements', achievementId);
   await gone('/v1/metrics', metricId);
 });
-afterAll(() => laurel.close());
 
 describe('a deleted resource', () => {
   test('is gone from GET and lists', async () => {

@@ -1,10 +1,10 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { startLaurel } from '../../laurel.ts';
 import { STUDY_APP } from '../../study-app.ts';
+import { opened } from '../../stack/opened.ts';
 
-let laurel: TestLaurel;
+const laurel = opened(() => startLaurel({ configuration: STUDY_APP }));
 beforeAll(async () => {
-  laurel = await startLaurel({ configuration: STUDY_APP });
   for (const [id, value] of [
     ['a', 20],
     ['b', 10],
@@ -15,7 +15,6 @@ beforeAll(async () => {
     if (status !== 201) throw new Error(`The event was answered ${status}`);
   }
 });
-afterAll(() => laurel.close());
 
 // The client checks every answer against the operation's schema and the contract.
 test.each([

@@ -1,11 +1,12 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { Configuration } from '../../../src/domain/configuration.ts';
 import { connectionOf } from '../../../src/redis/endpoints.ts';
 import { shardOfKey } from '../../../src/redis/keys.ts';
 import { knownPart } from '../../../src/redis/parts.ts';
 import { rebuildByHand } from '../../engine/rebuild/by-hand.ts';
-import { startLaurel, type TestLaurel } from '../../laurel.ts';
+import { startLaurel } from '../../laurel.ts';
 import { emptyRedis, keysOf } from '../../stack/all-servers.ts';
+import { opened } from '../../stack/opened.ts';
 
 // Ranking among given users. `TEST_SPREAD=4` puts them on four shards.
 
@@ -21,10 +22,9 @@ const CONFIGURATION: Configuration = {
 };
 const USERS = Array.from({ length: 24 }, (_, n) => `u${n}`);
 
-let laurel: TestLaurel;
 let keyOfU1: string;
+const laurel = opened(() => startLaurel({ testClock: true, workers: true }));
 beforeAll(async () => {
-  laurel = await startLaurel({ testClock: true, workers: true });
   await to('2030-03-01T12:00:00Z');
   await laurel.admin.put('/v1/configuration', CONFIGURATION);
   for (const [n, id] of USERS.entries()) {
@@ -34,7 +34,6 @@ beforeAll(async () => {
   }
   keyOfU1 = (await laurel.admin.post('/v1/application-api-keys', [{ userId: 'u1' }])).body.created[0].key;
 });
-afterAll(() => laurel.close());
 
 const to = (now: string) => laurel.admin.put('/v1/clock', { now });
 const ask = (board: string, body: object, key?: string) =>

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { Configuration } from '../../../src/domain/configuration.ts';
 import { uuidText } from '../../../src/domain/schemas.ts';
 import { KeyedIds } from '../../../src/engine/ids.ts';
@@ -7,6 +7,7 @@ import { cancelClaim, type ClaimRow, readClaim, releaseClaim, reserveClaim } fro
 import { rebuildByHand } from '../../engine/rebuild/by-hand.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { differencesIn } from '../../differences.ts';
+import { opened } from '../../stack/opened.ts';
 
 const reward = (key: string, more: object = {}) =>
   ({ key, name: key, pointsSystemKey: 'coins', price: 10, status: 'active', ...more }) as const;
@@ -33,15 +34,13 @@ const SHOP: Configuration = {
 /** The organisation's own tenant. */
 const TENANT = 0;
 
-let laurel: TestLaurel;
 let redis: TestLaurel['redis'];
 let made = 0;
 
+const laurel = opened(() => startLaurel({ configuration: SHOP, workers: true }));
 beforeAll(async () => {
-  laurel = await startLaurel({ configuration: SHOP, workers: true });
   redis = await laurel.connect();
 });
-afterAll(() => laurel.close());
 
 const newKey = (): string => `key ${(made += 1)}`;
 const work = async (id: string, value: number) => laurel.app.post('/v1/metrics/work/event', { user: { id }, value });

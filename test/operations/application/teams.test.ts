@@ -1,7 +1,6 @@
 import type { QueryConfig } from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { Configuration } from '../../../src/domain/configuration.ts';
-import { verify } from '../../../src/engine/rebuild/verify.ts';
 import { connectionOf } from '../../../src/redis/endpoints.ts';
 import { shardOfKey } from '../../../src/redis/keys.ts';
 import { rebuildByHand } from '../../engine/rebuild/by-hand.ts';
@@ -9,6 +8,7 @@ import { filled, make, plan } from '../../engine/recomputations/recompute-laurel
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { emptyRedis, keysOf } from '../../stack/all-servers.ts';
 import { differencesIn } from '../../differences.ts';
+import { opened } from '../../stack/opened.ts';
 
 // Teams on leaderboards. `TEST_SPREAD=4` puts their members on four shards.
 
@@ -35,16 +35,14 @@ const CONFIGURATION: Configuration = {
   ],
 };
 
-let laurel: TestLaurel;
 let redis: TestLaurel['redis'];
+const laurel = opened(() => startLaurel({ testClock: true, workers: true }));
 beforeAll(async () => {
-  laurel = await startLaurel({ testClock: true, workers: true });
   redis = await laurel.connect();
   await to('2030-03-01T12:00:00Z');
   const { status, body } = await laurel.admin.put('/v1/configuration', CONFIGURATION);
   if (status !== 200) throw new Error(JSON.stringify(body));
 });
-afterAll(() => laurel?.close());
 
 const to = (now: string) => laurel.admin.put('/v1/clock', { now });
 
@@ -189,9 +187,8 @@ test('verify reads the users once, and once more to confirm all hashes of teams 
   };
   for (const wrong of [[], keys.slice(1, 3)]) {
     for (const key of wrong) await add(key, 1);
-    const found: string[] = [];
     reads = 0;
-    await verify({ redis, pool, onDifference: ({ key }) => found.push(key) });
+    const found = (await differencesIn({ redis, pool })).map(({ key }) => key);
     expect([found.toSorted(), reads]).toEqual([wrong, wrong.length === 0 ? 1 : 2]);
     for (const key of wrong) await add(key, -1);
   }

@@ -1,20 +1,19 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { FixedClock } from '../../../src/clock.ts';
 import { AuditTrail } from '../../../src/postgres/access/audit.ts';
 import { createPool } from '../../../src/postgres/pool.ts';
 import { CuttingProxy } from '../../stack/cutting-proxy.ts';
-import { testDatabase, type TestDatabase } from '../database.ts';
+import { testDatabase } from '../database.ts';
+import { opened } from '../../stack/opened.ts';
 
 const BY = { who: 'adm_test', requestId: 'of-the-request' };
 const clock = new FixedClock(Date.UTC(2026, 10, 18, 12));
-let database: TestDatabase;
 let errors: { fields: object; message: string }[];
-beforeAll(async () => void (database = await testDatabase()));
+const database = opened(() => testDatabase());
 beforeEach(async () => {
   errors = [];
   await database.pool.query('DELETE FROM audit_log');
 });
-afterAll(() => database.close());
 
 const log = { error: (fields: object, message: string) => void errors.push({ fields, message }) };
 const names = async (): Promise<string[]> =>

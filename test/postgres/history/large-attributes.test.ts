@@ -1,15 +1,14 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { userAttributeSums } from '../../../src/postgres/history/days.ts';
-import { testDatabase, type TestDatabase } from '../database.ts';
+import { testDatabase } from '../database.ts';
+import { opened } from '../../stack/opened.ts';
 
 // End users choose attribute values as long as allowed, and a different one in every event.
 
 const KEYS = Array.from({ length: 10 }, (_, at) => `attribute-${at}`);
 const EVER = { fromDay: 0, toDay: 40_000 };
-let database: TestDatabase;
-beforeAll(async () => void (database = await testDatabase()));
-afterAll(() => database.close());
+const database = opened(() => testDatabase());
 
 /** Stores events of a user: the first attribute is the same in all, the others are `value`s. */
 async function store(userId: string, events: number, value: (event: number) => string): Promise<void> {

@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import {
   attributeSumsQuery,
   METRIC_DAYS,
@@ -10,7 +10,8 @@ import {
   userMetricDays,
 } from '../../../src/postgres/history/days.ts';
 import { addEvents, firstIdOf } from '../../../src/postgres/partitions.ts';
-import { testDatabase, type TestDatabase } from '../database.ts';
+import { testDatabase } from '../database.ts';
+import { opened } from '../../stack/opened.ts';
 
 /** Of a time in each of the partitions: the past, now, and in no partition. */
 const ID = `(lpad(to_hex((extract(epoch FROM now())::bigint + (n % 3 - 1) * 2e8::bigint) * 1000 + n), 12, '0') || '7000' || left(md5(n::text), 12) || '0000')::uuid`;
@@ -18,9 +19,8 @@ const ID = `(lpad(to_hex((extract(epoch FROM now())::bigint + (n % 3 - 1) * 2e8:
 const EVENTS_OF_USER = /Index Only Scan using events_(d0_of_user|\w+_user_id_metric_no_\w+) /g;
 const AWARDS_OF_USER = /Index Only Scan using awards_(d0_of_user|\w+_pkey) /g;
 
-let database: TestDatabase;
+const database = opened(() => testDatabase({ redis: false }));
 beforeAll(async () => {
-  database = await testDatabase({ redis: false });
   await database.pool.query(`
     INSERT INTO users (tenant_no, id, created, state, attributes, points)
       SELECT 0, 'user ' || n, now(), '\\x80', '{}', '{}' FROM generate_series(1, 2000) AS n;
@@ -32,7 +32,6 @@ beforeAll(async () => {
       FROM generate_series(1, 40000) AS n`);
   for (const table of ['users', 'events', 'awards']) await database.pool.query(`VACUUM ANALYZE ${table}`);
 });
-afterAll(() => database.close());
 
 const USER = 'user 77';
 const FIRST_ID = firstIdOf(0);

@@ -1,17 +1,12 @@
 import type { PoolClient } from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import type { EventKey } from '../../../src/postgres/persist/events.ts';
 import { deleteUser } from '../../../src/postgres/persist/users.ts';
 import { transaction } from '../../../src/postgres/transaction.ts';
-import { testDatabase, type TestDatabase } from '../database.ts';
+import { testDatabase } from '../database.ts';
+import { opened } from '../../stack/opened.ts';
 
-let database: TestDatabase;
-
-beforeAll(async () => {
-  database = await testDatabase({ redis: false });
-});
-
-afterAll(() => database.close());
+const database = opened(() => testDatabase({ redis: false }));
 
 const ID = '01990000-0000-7000-8000-000000000000';
 

@@ -1,15 +1,15 @@
 import type { PoolClient } from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { awaitCursors } from '../../../src/postgres/shards.ts';
 import { changedPoints, packedUsers, UPDATE_POINTS, UPDATE_STATES } from '../../../src/postgres/persist/users.ts';
 import { transaction } from '../../../src/postgres/transaction.ts';
-import { testDatabase, type TestDatabase } from '../database.ts';
+import { testDatabase } from '../database.ts';
+import { opened } from '../../stack/opened.ts';
 
 const USERS = 50_000;
 
-let database: TestDatabase;
+const database = opened(() => testDatabase({ redis: false }));
 beforeAll(async () => {
-  database = await testDatabase({ redis: false });
   await database.pool.query(
     `INSERT INTO users (tenant_no, id, created, state, attributes, points)
      SELECT 0, 'user-' || n, now(), decode(repeat('81', 200), 'hex'), '{}', '{"1": 5}' FROM generate_series(1, ${USERS}) AS n`,
@@ -17,7 +17,6 @@ beforeAll(async () => {
   // Without statistics of the columns, when the planner errs: not analysed since a column was added.
   await database.pool.query('VACUUM users');
 });
-afterAll(() => database.close());
 
 /** This many users all over the table. */
 const touched = (count: number) =>

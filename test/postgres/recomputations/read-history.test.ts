@@ -1,5 +1,5 @@
 import type { PoolClient } from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import {
   completionsOf,
   eachEvent,
@@ -7,15 +7,15 @@ import {
   usersWithLateEvents,
 } from '../../../src/postgres/corrections/recomputation-history.ts';
 import { transaction } from '../../../src/postgres/transaction.ts';
-import { testDatabase, type TestDatabase } from '../database.ts';
+import { testDatabase } from '../database.ts';
+import { opened } from '../../stack/opened.ts';
 
 const USERS = 4_000;
 const EVENTS_A_USER = 10;
 const ASKED: ReadUsers = { tenantNo: 0, ids: Array.from({ length: 100 }, (_, n) => `user ${n * 7}`) };
 
-let database: TestDatabase;
+const database = opened(() => testDatabase({ redis: false }));
 beforeAll(async () => {
-  database = await testDatabase({ redis: false });
   await database.pool.query(`
     INSERT INTO events (id, tenant_no, user_id, metric_no, value, total, at, local_date, occurred_at)
       SELECT (lpad(to_hex((extract(epoch FROM at) * 1000)::bigint), 12, '0') || '7000' || left(md5(n::text), 16))::uuid,
@@ -27,7 +27,6 @@ beforeAll(async () => {
       SELECT 0, 'user ' || n, 3, now() FROM generate_series(0, ${USERS - 1}) AS n`);
   for (const table of ['events', 'completions']) await database.pool.query(`VACUUM ANALYZE ${table}`);
 });
-afterAll(() => database.close());
 
 async function rowsReadSoFar(client: PoolClient): Promise<number> {
   const { rows } = await client.query<{ read: number }>(

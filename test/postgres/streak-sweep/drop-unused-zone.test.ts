@@ -1,16 +1,15 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { lockCursor, readCursor } from '../../../src/postgres/shards.ts';
 import { noteZones } from '../../../src/postgres/persist/users.ts';
 import { dropUnusedZone } from '../../../src/postgres/streak-sweep.ts';
 import { transaction } from '../../../src/postgres/transaction.ts';
-import { testDatabase, type TestDatabase } from '../database.ts';
+import { testDatabase } from '../database.ts';
+import { opened } from '../../stack/opened.ts';
 
-let database: TestDatabase;
+const database = opened(() => testDatabase());
 beforeAll(async () => {
-  database = await testDatabase();
   await readCursor(database.pool, 0);
 });
-afterAll(() => database.close());
 
 const TOKYO = { tenantNo: 0, zone: 'Asia/Tokyo', shards: [0] };
 beforeEach(async () => {

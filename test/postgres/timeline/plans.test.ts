@@ -1,4 +1,4 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { FIRST_POSITION, firstIdAt, LAST_POSITION } from '../../../src/domain/administration/timeline.ts';
 import {
   awardCausesStatement,
@@ -7,7 +7,8 @@ import {
   eventIdsStatement,
   lateIdsStatement,
 } from '../../../src/postgres/timeline/events.ts';
-import { testDatabase, type TestDatabase } from '../database.ts';
+import { testDatabase } from '../database.ts';
+import { opened } from '../../stack/opened.ts';
 
 /** Of the busy user, on one day. */
 const EVENTS = 50_000;
@@ -17,9 +18,8 @@ const ALL = [FIRST_POSITION, LAST_POSITION];
 
 const ID = `(lpad(to_hex((extract(epoch FROM at) * 1000)::bigint), 12, '0') || '7000' || left(md5(who || n), 12) || '0000')::uuid`;
 
-let database: TestDatabase;
+const database = opened(() => testDatabase({ redis: false }));
 beforeAll(async () => {
-  database = await testDatabase({ redis: false });
   // A user with a day of very many events, one with few in years, who travels, and others.
   await database.pool.query(`
     INSERT INTO events (id, tenant_no, user_id, metric_no, value, total, at, local_date)
@@ -42,7 +42,6 @@ beforeAll(async () => {
         FROM events, generate_series(1, 2) AS k`);
   for (const table of ['events', 'awards']) await database.pool.query(`VACUUM ANALYZE ${table}`);
 });
-afterAll(() => database.close());
 
 describe.each([
   ['newest', true],

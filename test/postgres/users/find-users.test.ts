@@ -1,5 +1,5 @@
 import type { QueryConfig } from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import {
   type FoundUser,
   listQuery,
@@ -7,14 +7,14 @@ import {
   searchQuery,
   searchUsers,
 } from '../../../src/postgres/users/user-search.ts';
-import { testDatabase, type TestDatabase } from '../database.ts';
+import { testDatabase } from '../database.ts';
+import { opened } from '../../stack/opened.ts';
 
 const USERS = 30_000;
 const LIMIT = 100;
 
-let database: TestDatabase;
+const database = opened(() => testDatabase({ redis: false }));
 beforeAll(async () => {
-  database = await testDatabase({ redis: false });
   // Another tenant has as many; every third address begins like the ID.
   await database.pool.query(
     `INSERT INTO users (tenant_no, id, created, state, attributes, points, name_key, last_name_key, email_key)
@@ -25,7 +25,6 @@ beforeAll(async () => {
   );
   await database.pool.query('VACUUM ANALYZE users');
 });
-afterAll(() => database.close());
 
 interface Plan {
   'Node Type': string;

@@ -1,17 +1,16 @@
 import { v7 as uuid } from 'uuid';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { deleteUser } from '../../../src/postgres/persist/users.ts';
 import { transaction } from '../../../src/postgres/transaction.ts';
 import { TOO_MANY_WAIT } from '../../../src/postgres/webhooks/messages.ts';
-import { testDatabase, type TestDatabase } from '../database.ts';
+import { testDatabase } from '../database.ts';
 import { insert, message } from './messages.ts';
+import { opened } from '../../stack/opened.ts';
 
 const DAY_MS = 86_400_000;
 const NOW_MS = Date.UTC(2026, 10, 22, 12);
-let database: TestDatabase;
 let webhookId: string;
-beforeAll(async () => void (database = await testDatabase({ redis: false })));
-afterAll(() => database.close());
+const database = opened(() => testDatabase({ redis: false }));
 beforeEach(() => void (webhookId = uuid()));
 
 const logged = async (): Promise<object[]> =>

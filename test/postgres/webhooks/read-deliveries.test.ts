@@ -1,13 +1,13 @@
 import type { Pool } from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { makeMessageDay } from '../../../src/postgres/webhooks/messages.ts';
 import { type DeliveriesQuery, listDeliveries } from '../../../src/postgres/webhooks/deliveries.ts';
-import { testDatabase, type TestDatabase } from '../database.ts';
+import { testDatabase } from '../database.ts';
+import { opened } from '../../stack/opened.ts';
 
 const WEBHOOK = '00000000-0000-7000-8000-000000000001';
-let database: TestDatabase;
+const database = opened(() => testDatabase({ redis: false }));
 beforeAll(async () => {
-  database = await testDatabase({ redis: false });
   const { pool } = database;
   for (const day of [20_000, 20_001]) {
     await makeMessageDay(pool, day);
@@ -22,7 +22,6 @@ beforeAll(async () => {
   }
   await pool.query('ANALYZE webhook_messages');
 });
-afterAll(() => database.close());
 
 // A page costs what it shows, however long the log is.
 test.each<[string, Partial<DeliveriesQuery>]>([

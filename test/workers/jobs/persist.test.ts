@@ -10,9 +10,9 @@ import { QUEUE_PREFIX } from '../../../src/redis/keys.ts';
 import { PERSIST_QUEUE, WakeUp } from '../../../src/redis/wake-up.ts';
 import { persistWorker } from '../../../workers/jobs/persist.ts';
 import { eventRecord, writeEntry } from '../../engine/persist/outbox-writer.ts';
-import { testDatabase, type TestDatabase } from '../../postgres/database.ts';
+import { testDatabase } from '../../postgres/database.ts';
+import { opened } from '../../stack/opened.ts';
 
-let database: TestDatabase;
 let redis: Redis;
 let queueRedis: Redis;
 let wakeUp: WakeUp;
@@ -21,8 +21,8 @@ const ending = new AbortController();
 /** Runs once between the last check of the outbox and the end of a job that stored something. */
 let afterDrain: (() => Promise<void>) | null = null;
 
+const database = opened(() => testDatabase());
 beforeAll(async () => {
-  database = await testDatabase();
   redis = createRedis(database.stack.redisUrl);
   queueRedis = createPatientRedis(database.stack.redisUrl);
   await redisReady(redis);
@@ -50,7 +50,6 @@ afterAll(async () => {
   await Promise.all(workers.map((worker) => worker.close()));
   redis.disconnect();
   queueRedis.disconnect();
-  await database.close();
 });
 
 const stored = async (): Promise<number> =>

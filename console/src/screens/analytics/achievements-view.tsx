@@ -23,9 +23,8 @@ function AllAchievements() {
           <TimeChart
             title="Completed per day"
             file={`completed-${from}-${to}`}
-            dates={days.map(({ date }) => date)}
-            values={days.map(({ completed }) => completed)}
-            before={days.map(({ completedBefore }) => completedBefore)}
+            of="completed"
+            before="completedBefore"
             rows={days}
             note="By UTC day. The dashed line is the previous period."
           />
@@ -76,9 +75,8 @@ function OneAchievement({ id }: { id: string }) {
           <TimeChart
             title="Completed per day"
             file={`completed-${from}-${to}`}
-            dates={days.map(({ date }) => date)}
-            values={days.map(({ completed }) => completed)}
-            before={days.map(({ completedBefore }) => completedBefore)}
+            of="completed"
+            before="completedBefore"
             rows={days}
           />
           <div className="grid gap-4 md:grid-cols-2">

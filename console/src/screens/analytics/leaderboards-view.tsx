@@ -37,9 +37,8 @@ const Changes = ({ board, all: { from, to }, title }: { board: Board; all: Board
   <TimeChart
     title={title}
     file={`ranks-${board.key}-${from}-${to}`}
-    dates={board.days.map(({ date }) => date)}
-    values={board.days.map(({ changed }) => changed)}
-    before={board.days.map(({ changedBefore }) => changedBefore)}
+    of="changed"
+    before="changedBefore"
     rows={board.days}
     note={CHANGES_NOTE}
   />

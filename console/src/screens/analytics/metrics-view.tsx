@@ -48,7 +48,6 @@ function OneMetric({ id }: { id: string }) {
     <Read query={metric}>
       {({ name, key, from, to, units, days, weeks, sizes, attributes, ...all }) => {
         const file = `${key}-${from}-${to}`;
-        const dates = days.map(({ date }) => date);
         return (
           <>
             <Back to="Metrics" name={name}>
@@ -63,26 +62,17 @@ function OneMetric({ id }: { id: string }) {
             <TimeChart
               title="Value per day"
               file={`${file}-value`}
-              dates={dates}
-              values={days.map(({ value }) => value)}
-              before={days.map(({ valueBefore }) => valueBefore)}
+              of="value"
+              before="valueBefore"
               rows={days}
               note="By the users’ local days. The dashed line is the previous period."
             />
             <div className="grid gap-4 md:grid-cols-2">
-              <TimeChart
-                title="Events per day"
-                file={`${file}-events`}
-                dates={dates}
-                values={days.map(({ events }) => events)}
-                before={days.map(({ eventsBefore }) => eventsBefore)}
-                rows={days}
-              />
+              <TimeChart title="Events per day" file={`${file}-events`} of="events" before="eventsBefore" rows={days} />
               <TimeChart
                 title="Value per active user and week"
                 file={`${file}-per-user`}
-                dates={weeks.map(({ date }) => date)}
-                values={weeks.map(({ perUser }) => perUser ?? 0)}
+                of="perUser"
                 rows={weeks}
                 unit="week"
                 note="Active users are those with any event in the week."

@@ -13,12 +13,12 @@ export function Read<T>({ query, children }: { query: UseQueryResult<T>; childre
   return <div className="flex flex-col gap-4">{children(query.data)}</div>;
 }
 
-/** Figures side by side, with the change since the previous period, or with a note instead. */
-export const Figures = ({
-  of,
-}: {
+interface FiguresProps {
   of: readonly { name: string; now: number; before?: number; note?: string | undefined }[];
-}) => (
+}
+
+/** Figures side by side, with the change since the previous period, or with a note instead. */
+export const Figures = ({ of }: FiguresProps) => (
   <dl className="grid grid-cols-2 gap-3 md:grid-cols-4">
     {of.map(({ name, now, before, note }) => (
       <div key={name} className="rounded-lg border border-line bg-surface px-3 py-2">
@@ -30,66 +30,59 @@ export const Figures = ({
   </dl>
 );
 
-/** A panel with something that can be saved as CSV. `file`: the file's name. */
-export const Saved = ({
-  title,
-  file,
-  rows,
-  note,
-  children,
-}: {
+interface SavedProps {
   title: string;
   file: string;
   rows: readonly CsvRow[];
   /** Explains omissions or the source of the figures. */
   note?: ReactNode;
   children: ReactNode;
-}) => (
+}
+
+/** A panel with something that can be saved as CSV. `file`: the file's name. */
+export const Saved = ({ title, file, rows, note, children }: SavedProps) => (
   <Panel title={title} actions={<CsvButton name={file} rows={rows} />}>
     {children}
     {note !== undefined && <p className="mt-2 max-w-prose text-xs text-muted">{note}</p>}
   </Panel>
 );
 
-/** A chart of days, weeks or months. `before`: the previous period, as a dashed line. */
-export function TimeChart({
-  title,
-  file,
-  dates,
-  values,
-  before,
-  rows,
-  note,
-  unit = 'day',
-}: {
+interface TimeChartProps<Row> {
   title: string;
   file: string;
-  dates: readonly string[];
-  values: readonly number[];
-  before?: readonly number[];
-  rows: readonly CsvRow[];
+  /** Of days, weeks or months. */
+  rows: readonly Row[];
+  /** The field of a row that is shown, and that of the previous period. */
+  of: keyof Row;
+  before?: keyof Row;
   note?: ReactNode;
   unit?: CalendarUnit;
-}) {
-  const x = useMemo(() => dates.map((date) => Date.parse(`${date}T00:00:00Z`) / 1_000), [dates]);
-  const isWhole = values.every(Number.isInteger);
+}
+
+/** A chart of days, weeks or months. `before`: the previous period, as a dashed line. */
+export function TimeChart<Row extends CsvRow & { date: string }>(props: TimeChartProps<Row>) {
+  const { title, file, rows, of, before, note, unit = 'day' } = props;
+  const [x, y, earlier] = useMemo(() => {
+    const valuesOf = (field: keyof Row): number[] => rows.map((row) => Number(row[field] ?? 0));
+    const startOf = ({ date }: Row): number => Date.parse(`${date}T00:00:00Z`) / 1_000;
+    return [rows.map(startOf), valuesOf(of), before && valuesOf(before)];
+  }, [rows, of, before]);
+  const isWhole = y.every(Number.isInteger);
   return (
     <Saved title={title} file={file} rows={rows} note={note}>
-      <Chart bars whole={isWhole} unit={unit} label={title} x={x} y={values} {...(before && { before })} />
+      <Chart bars whole={isWhole} unit={unit} label={title} x={x} y={y} {...(earlier && { before: earlier })} />
     </Saved>
   );
 }
 
-/** A table of figures whose columns have a name. On a phone its rows are cards. */
-export function FigureTable({
-  label,
-  head,
-  rows,
-}: {
+interface FigureTableProps {
   label: string;
   head: readonly string[];
   rows: readonly { key: string; cells: readonly ReactNode[] }[];
-}) {
+}
+
+/** A table of figures whose columns have a name. On a phone its rows are cards. */
+export function FigureTable({ label, head, rows }: FigureTableProps) {
   const isPhone = useIsPhone();
   const role = (name: string) => (isPhone ? { role: name } : {});
   const cell = (place: number): string =>

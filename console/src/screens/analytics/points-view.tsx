@@ -81,9 +81,8 @@ function OneSystem({ id }: { id: string }) {
             <TimeChart
               title="Awarded per day"
               file={`${file}-awarded`}
-              dates={dates}
-              values={days.map(({ awarded }) => awarded)}
-              before={days.map(({ awardedBefore }) => awardedBefore)}
+              of="awarded"
+              before="awardedBefore"
               rows={days}
               note="By the users’ local days. The dashed line is the previous period."
             />
@@ -119,16 +118,14 @@ function OneSystem({ id }: { id: string }) {
               <TimeChart
                 title="Balance of all users"
                 file={`${file}-balance`}
-                dates={dates}
-                values={days.map(({ balance }) => balance)}
+                of="balance"
                 rows={days}
                 note={BALANCE_NOTE}
               />
               <TimeChart
                 title="Spent per day"
                 file={`${file}-spent`}
-                dates={dates}
-                values={days.map(({ spent }) => spent)}
+                of="spent"
                 rows={days}
                 note="At once or by capturing a hold. The file has refunds, held and expired points of each day, too."
               />

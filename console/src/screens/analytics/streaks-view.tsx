@@ -38,9 +38,8 @@ export function StreaksView() {
                   key={of}
                   title={title}
                   file={`streaks-${of}-${from}-${to}`}
-                  dates={days.map(({ date }) => date)}
-                  values={days.map((day) => day[of])}
-                  before={days.map((day) => day[before])}
+                  of={of}
+                  before={before}
                   rows={days}
                 />
               ))}

@@ -56,9 +56,8 @@ export function UsersView() {
           <TimeChart
             title="Active users per day"
             file={`active-users-per-day-${all.from}-${all.to}`}
-            dates={days.map(({ date }) => date)}
-            values={days.map(({ activeUsers }) => activeUsers)}
-            before={days.map(({ activeUsersBefore }) => activeUsersBefore)}
+            of="activeUsers"
+            before="activeUsersBefore"
             rows={days}
             note="Users with at least one event on the UTC day. The dashed line is the previous period."
           />
@@ -66,16 +65,14 @@ export function UsersView() {
             <TimeChart
               title="New users per day"
               file={`new-users-${all.from}-${all.to}`}
-              dates={days.map(({ date }) => date)}
-              values={days.map(({ newUsers }) => newUsers)}
-              before={days.map(({ newUsersBefore }) => newUsersBefore)}
+              of="newUsers"
+              before="newUsersBefore"
               rows={days}
             />
             <TimeChart
               title="Active users per week"
               file={`active-users-per-week-${all.from}-${all.to}`}
-              dates={weeks.map(({ date }) => date)}
-              values={weeks.map(({ activeUsers }) => activeUsers)}
+              of="activeUsers"
               rows={weeks}
               unit="week"
               note={`Whole weeks from Monday. Each user counts once a week.${partialNote(weeks, 'week', countedFrom)}`}
@@ -83,8 +80,7 @@ export function UsersView() {
             <TimeChart
               title="Active users per month"
               file={`active-users-per-month-${all.from}-${all.to}`}
-              dates={months.map(({ date }) => date)}
-              values={months.map(({ activeUsers }) => activeUsers)}
+              of="activeUsers"
               rows={months}
               unit="month"
               note={`Whole months. Each user counts once a month.${partialNote(months, 'month', countedFrom)}`}

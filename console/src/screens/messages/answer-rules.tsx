@@ -2,7 +2,7 @@ import { Plus, X } from 'lucide-react';
 import { useState } from 'react';
 import { useMayChange } from '../../api/session.ts';
 import { Button } from '../../ui/button.tsx';
-import { Labelled, SelectInput, TextInput } from '../../ui/fields.tsx';
+import { FieldGroup, Labelled, SelectInput, TextInput } from '../../ui/fields.tsx';
 import type { Channel } from './queries.ts';
 import { Options } from '../../ui/options.tsx';
 
@@ -44,16 +44,14 @@ const rowOf = ({ statuses, field, values, outcome }: Rule): Row => ({
   outcome,
 });
 
-/** What a provider's answers mean. */
-export function AnswerRules({
-  value,
-  onChange,
-  problem,
-}: {
+interface AnswerRulesProps {
   value: unknown;
   onChange: (rules: Rule[]) => void;
   problem: string | undefined;
-}) {
+}
+
+/** What a provider's answers mean. */
+export function AnswerRules({ value, onChange, problem }: AnswerRulesProps) {
   const mayChange = useMayChange();
   const [rows, setRows] = useState(() => ((value ?? []) as Rule[]).map(rowOf));
   const set = (changed: Row[]): void => {
@@ -61,12 +59,11 @@ export function AnswerRules({
     onChange(changed.map(ruleOf));
   };
   return (
-    <fieldset className="flex min-w-0 flex-col gap-2">
-      <legend className="mb-1 font-medium">What answers mean</legend>
-      <p className="text-xs text-muted">
-        The first rule that fits decides. Without one, the status does: 2xx is sent, 429 and 5xx are tried again, other
-        4xx are refused.
-      </p>
+    <FieldGroup
+      label="What answers mean"
+      hint="The first rule that fits decides. Without one, the status does: 2xx is sent, 429 and 5xx are tried again, other 4xx are refused."
+      problem={problem}
+    >
       {rows.map((row, at) => {
         const change = (changed: Partial<Row>): void =>
           set(rows.map((other, index) => (index === at ? { ...row, ...changed } : other)));
@@ -124,11 +121,6 @@ export function AnswerRules({
           <Plus size={15} aria-hidden /> Add a rule
         </Button>
       )}
-      {problem !== undefined && (
-        <p role="alert" className="text-danger">
-          {problem}
-        </p>
-      )}
-    </fieldset>
+    </FieldGroup>
   );
 }

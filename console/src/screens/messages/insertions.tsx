@@ -31,21 +31,17 @@ const PARTS: Readonly<Record<Part, string>> = {
 const CHIP =
   'rounded-full border border-line bg-surface px-2.5 py-0.5 text-left hover:bg-hover max-md:px-3.5 disabled:opacity-50';
 
-/** Variables, and pieces of HTML, that are inserted where the cursor is. */
-export function Insertions({
-  place: { medium, kind },
-  attributes,
-  into,
-  onInsert,
-  look,
-}: {
+interface InsertionsProps {
   place: Place;
   attributes: readonly { key: string; name: string }[];
   /** The part that had the focus last. */
   into: Part;
   onInsert: (text: string) => void;
   look: Look;
-}) {
+}
+
+/** Variables, and pieces of HTML, that are inserted where the cursor is. */
+export function Insertions({ place: { medium, kind }, attributes, into, onInsert, look }: InsertionsProps) {
   const isPhone = useIsPhone();
   if (!useMayChange()) return null;
   // Users end push notifications in the app.

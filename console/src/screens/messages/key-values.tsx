@@ -2,27 +2,22 @@ import { Plus, X } from 'lucide-react';
 import { useState } from 'react';
 import { useMayChange } from '../../api/session.ts';
 import { Button } from '../../ui/button.tsx';
-import { TextInput } from '../../ui/fields.tsx';
+import { FieldGroup, TextInput } from '../../ui/fields.tsx';
 
 /** Names with values. `null`: a secret that is stored and stays. */
 export type KeyValues = Readonly<Record<string, string | null>>;
 
-/** Headers of requests. The values of secret ones can be written, but not read. */
-export function KeyValuesInput({
-  label,
-  hint,
-  isSecret = false,
-  value,
-  onChange,
-  problem,
-}: {
+interface KeyValuesInputProps {
   label: string;
   hint: string;
   isSecret?: boolean;
   value: unknown;
   onChange: (value: KeyValues) => void;
   problem: string | undefined;
-}) {
+}
+
+/** Headers of requests. The values of secret ones can be written, but not read. */
+export function KeyValuesInput({ label, hint, isSecret = false, value, onChange, problem }: KeyValuesInputProps) {
   const mayChange = useMayChange();
   const [rows, setRows] = useState(() => Object.entries((value ?? {}) as KeyValues));
   const [stored] = useState(() => new Set(rows.flatMap(([name, one]) => (one === null ? [name] : []))));
@@ -31,9 +26,7 @@ export function KeyValuesInput({
     onChange(Object.fromEntries(changed.filter(([name]) => name !== '')));
   };
   return (
-    <fieldset className="flex min-w-0 flex-col gap-2">
-      <legend className="mb-1 font-medium">{label}</legend>
-      <p className="text-xs text-muted">{hint}</p>
+    <FieldGroup label={label} hint={hint} problem={problem}>
       {rows.map(([name, one], at) => {
         const change = (row: (typeof rows)[number]): void =>
           set(rows.map((other, index) => (index === at ? row : other)));
@@ -73,11 +66,6 @@ export function KeyValuesInput({
           <Plus size={15} aria-hidden /> Add
         </Button>
       )}
-      {problem !== undefined && (
-        <p role="alert" className="text-danger">
-          {problem}
-        </p>
-      )}
-    </fieldset>
+    </FieldGroup>
   );
 }

@@ -7,7 +7,7 @@ import { useMayChange } from '../../api/session.ts';
 import { ConfirmedButton } from '../../ui/confirmed.tsx';
 import { CursorTable } from '../../ui/cursor-table.tsx';
 import { Labelled, SelectInput, TextInput } from '../../ui/fields.tsx';
-import { ago, moment } from '../../ui/format.ts';
+import { Ago } from '../../ui/ago.tsx';
 import { Empty } from '../../ui/parts.tsx';
 import type { Column } from '../../ui/table-frame.tsx';
 import { MessagesScreen } from './frame.tsx';
@@ -25,7 +25,7 @@ const COLUMNS: readonly Column<Message>[] = [
   { id: 'user', header: 'User', cell: ({ userId }) => <UserLink id={userId} /> },
   { id: 'kind', header: 'Message', cell: ({ kind }) => kindName(kind) },
   { id: 'medium', header: 'By', cell: ({ medium }) => (medium === 'push' ? 'push' : 'e-mail') },
-  { id: 'at', header: 'Fell due', cell: ({ at }) => <span title={moment(at)}>{ago(at)}</span> },
+  { id: 'at', header: 'Fell due', cell: ({ at }) => <Ago at={at} /> },
   { id: 'status', header: 'Status', cell: ({ status }) => <MessageStatus of={status} /> },
   { id: 'reason', header: 'Why', cell: (message) => <Reason of={message} />, wraps: true },
 ];
@@ -98,7 +98,7 @@ function Log() {
 const SUPPRESSED: readonly Column<Suppressed>[] = [
   { id: 'address', header: 'Address', cell: ({ address }) => <span className="font-medium">{address}</span> },
   { id: 'user', header: 'User', cell: ({ userId }) => <UserLink id={userId} /> },
-  { id: 'at', header: 'Refused', cell: ({ at }) => <span title={moment(at)}>{ago(at)}</span> },
+  { id: 'at', header: 'Refused', cell: ({ at }) => <Ago at={at} /> },
   { id: 'reason', header: 'Why', cell: ({ reason }) => reason, wraps: true },
 ];
 const ALLOW: Column<Suppressed> = {

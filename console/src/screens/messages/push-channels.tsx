@@ -123,15 +123,13 @@ function Seen({ of: { credentials, pace, updated } }: { of: PushChannel }) {
   );
 }
 
-function ChannelForm({
-  provider,
-  channel,
-  onSaved,
-}: {
+interface ChannelFormProps {
   provider: Provider;
   channel: PushChannel | null;
   onSaved: () => void;
-}) {
+}
+
+function ChannelForm({ provider, channel, onSaved }: ChannelFormProps) {
   const item = channel && { ...channel.credentials, enabled: channel.enabled, pace: channel.pace };
   const save = async (sent: Values): Promise<void> => {
     const body = sentChannel(provider, channel, sent);

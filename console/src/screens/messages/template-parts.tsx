@@ -20,14 +20,10 @@ interface PartsProps {
   insertions: ReactNode;
 }
 
+type EmailPartsProps = PartsProps & { write: (text: string) => void };
+
 /** The parts of an e-mail. */
-export function EmailParts({
-  draft,
-  problems,
-  inputOf,
-  insertions,
-  write,
-}: PartsProps & { write: (text: string) => void }) {
+export function EmailParts({ draft, problems, inputOf, insertions, write }: EmailPartsProps) {
   return (
     <>
       <Labelled label="Subject" problem={problems.subject}>

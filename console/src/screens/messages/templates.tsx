@@ -113,15 +113,13 @@ function KindPanel({ medium, kind, settings }: { medium: Medium; kind: Kind; set
 
 type EditorPath = (typeof EDITORS)[Medium];
 
-const TemplateRow = ({
-  to,
-  template: { kind, locale, subject, title },
-  isOnly,
-}: {
+interface TemplateRowProps {
   to: EditorPath;
   template: StoredTemplate;
   isOnly: boolean;
-}) => (
+}
+
+const TemplateRow = ({ to, template: { kind, locale, subject, title }, isOnly }: TemplateRowProps) => (
   <li className="flex flex-wrap items-baseline gap-x-3 py-1.5">
     <Link to={to} params={{ kind, locale: locale ?? ALL }} className="font-medium text-accent hover:underline">
       {localeText(locale, isOnly)}

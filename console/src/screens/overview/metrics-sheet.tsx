@@ -6,16 +6,14 @@ import type { Metric } from '../../api/queries.ts';
 import { Sheet } from '../../ui/dialogs.tsx';
 import { Form } from '../../ui/form.tsx';
 
-/** Picks the metrics of the Overview for the whole team. */
-export const MetricsSheet = ({
-  metrics,
-  open,
-  onClose,
-}: {
+interface MetricsSheetProps {
   metrics: readonly Metric[];
   open: boolean;
   onClose: () => void;
-}) => (
+}
+
+/** Picks the metrics of the Overview for the whole team. */
+export const MetricsSheet = ({ metrics, open, onClose }: MetricsSheetProps) => (
   <Sheet open={open} onClose={onClose} title="Metrics on the Overview">
     <Choice metrics={metrics} onSaved={onClose} />
   </Sheet>

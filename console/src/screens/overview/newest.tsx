@@ -4,7 +4,8 @@ import { answer } from '../../api/answer.ts';
 import { admin } from '../../api/client.ts';
 import type { FeedEvent } from '../../api/feed.ts';
 import { Badge } from '../../ui/badge.tsx';
-import { ago, moment, number } from '../../ui/format.ts';
+import { Ago } from '../../ui/ago.tsx';
+import { number } from '../../ui/format.ts';
 import { Code, Failed, Panel } from '../../ui/parts.tsx';
 
 const SHOWN = 8;
@@ -26,9 +27,7 @@ export const NewestEvents = ({ events }: { events: readonly FeedEvent[] }) => (
           <span className="min-w-0 grow truncate">
             <Code>{metricKey}</Code> {value > 0 ? `+${number(value)}` : number(value)}
           </span>
-          <span className="whitespace-nowrap text-muted" title={moment(at)}>
-            {ago(at)}
-          </span>
+          <Ago at={at} className="whitespace-nowrap text-muted" />
         </li>
       ))}
     </ul>
@@ -51,9 +50,7 @@ export function NewestCompletions() {
             <Badge url={badgeUrl} />
             <span className="min-w-0 grow truncate">{achievementName}</span>
             <ToUser id={userId} name={userName} />
-            <span className="whitespace-nowrap text-muted" title={moment(at)}>
-              {ago(at)}
-            </span>
+            <Ago at={at} className="whitespace-nowrap text-muted" />
           </li>
         ))}
       </ul>

@@ -14,19 +14,16 @@ const linesOf = ({ week, yesterday }: Compared): string[] => [
   `Yesterday ${number(yesterday.now)}, a week before ${number(yesterday.before)}`,
 ];
 
-/** A figure that leads to its analysis. `shown`: the figure and lines below it; `undefined` while it is read. */
-export const Tile = ({
-  name,
-  unit = '',
-  shown,
-  search,
-}: {
+interface TileProps {
   name: string;
   /** Of the figure, such as minutes. */
   unit?: string;
   shown: Compared | { figure: string; lines: readonly string[] } | undefined;
   search: AnalyticsSearch;
-}) => {
+}
+
+/** A figure that leads to its analysis. `shown`: the figure and lines below it; `undefined` while it is read. */
+export const Tile = ({ name, unit = '', shown, search }: TileProps) => {
   const figure = shown === undefined ? '–' : 'figure' in shown ? shown.figure : number(shown.week.now);
   const lines = shown === undefined ? [] : 'lines' in shown ? shown.lines : linesOf(shown);
   return (

@@ -8,7 +8,8 @@ import { useMayChange } from '../../api/session.ts';
 import { Button } from '../../ui/button.tsx';
 import { ConfirmedButton } from '../../ui/confirmed.tsx';
 import { Sheet } from '../../ui/dialogs.tsx';
-import { ago, moment, number } from '../../ui/format.ts';
+import { Ago } from '../../ui/ago.tsx';
+import { moment, number } from '../../ui/format.ts';
 import { PagedTable } from '../../ui/paged-table.tsx';
 import { Code, Empty, Facts, Failed, Panel, Shell, Waiting } from '../../ui/parts.tsx';
 import type { Column } from '../../ui/table-frame.tsx';
@@ -37,7 +38,7 @@ export function DeadLetters({ count }: { count: number | undefined }) {
     {
       id: 'created',
       header: 'Since',
-      cell: ({ created }) => <span title={moment(created)}>{ago(created)}</span>,
+      cell: ({ created }) => <Ago at={created} />,
     },
     { id: 'tries', header: 'Attempts', align: 'right', cell: ({ tries }) => number(tries) },
   ];

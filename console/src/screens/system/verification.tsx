@@ -8,7 +8,8 @@ import type { AdminRead } from '../../api/queries.ts';
 import { useMayChange } from '../../api/session.ts';
 import { Button } from '../../ui/button.tsx';
 import { ConfirmedButton } from '../../ui/confirmed.tsx';
-import { ago, counted, moment, number } from '../../ui/format.ts';
+import { Ago } from '../../ui/ago.tsx';
+import { counted, number } from '../../ui/format.ts';
 import { Code, Failed, Panel, Progress, Shell, Tag } from '../../ui/parts.tsx';
 import type { Column } from '../../ui/table-frame.tsx';
 import { DataTable } from '../../ui/table.tsx';
@@ -141,11 +142,7 @@ function Latest({ of }: { of: Details }) {
 }
 
 function Outcome({ of: { status, differences, endedEarly, finished } }: { of: Details }) {
-  const when: ReactNode = finished !== null && (
-    <span className="text-muted" title={moment(finished)}>
-      {ago(finished)}
-    </span>
-  );
+  const when: ReactNode = finished !== null && <Ago at={finished} className="text-muted" />;
   if (differences > 0)
     return (
       <>

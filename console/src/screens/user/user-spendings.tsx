@@ -1,13 +1,12 @@
 import { useInfiniteQuery } from '@tanstack/react-query';
-import { useState } from 'react';
 import { answer } from '../../api/answer.ts';
 import { useChange } from '../../api/change.ts';
 import { admin, application } from '../../api/client.ts';
 import type { AdminRead } from '../../api/queries.ts';
-import { useMayChange } from '../../api/session.ts';
 import { Button } from '../../ui/button.tsx';
-import { Confirm } from '../../ui/dialogs.tsx';
-import { ago, counted, moment, number } from '../../ui/format.ts';
+import { ConfirmedButton } from '../../ui/confirmed.tsx';
+import { Ago } from '../../ui/ago.tsx';
+import { counted, number } from '../../ui/format.ts';
 import { Failed, Tag } from '../../ui/parts.tsx';
 
 const PAGE = 20;
@@ -47,9 +46,7 @@ export function UserSpendings({ id, system, name }: { id: string; system: string
             key={spending.id}
             className="flex flex-wrap items-center gap-x-3 border-t border-line py-1 first:border-t-0"
           >
-            <span className="whitespace-nowrap text-muted" title={moment(spending.createdAt)}>
-              {ago(spending.createdAt)}
-            </span>
+            <Ago at={spending.createdAt} className="whitespace-nowrap text-muted" />
             <span className="min-w-0 grow break-words">
               {[spending.reward, spending.reason, spending.reference].filter((text) => text).join('; ') || '–'}
             </span>
@@ -70,7 +67,6 @@ export function UserSpendings({ id, system, name }: { id: string; system: string
 
 /** Refunds a spending, or releases a hold. */
 function GiveBack({ user, system, spending }: { user: string; system: string; spending: Spending }) {
-  const [asked, setAsked] = useState(false);
   const { id, status, amount, reward } = spending;
   const isHold = status === 'held';
   const path = { id: user, key: system };
@@ -89,25 +85,18 @@ function GiveBack({ user, system, spending }: { user: string; system: string; sp
           ),
     done: isHold ? 'The hold is released.' : 'The spending is refunded.',
   });
-  const mayChange = useMayChange();
   // A claim is cancelled instead.
-  if (!mayChange || reward !== undefined || !['spent', 'captured', 'held'].includes(status)) return null;
+  if (reward !== undefined || !['spent', 'captured', 'held'].includes(status)) return null;
   const action = isHold ? 'Release' : 'Refund';
   return (
-    <>
-      <Button look="bare" onClick={() => setAsked(true)}>
-        {action}
-      </Button>
-      <Confirm
-        open={asked}
-        onClose={() => setAsked(false)}
-        title={`${action} ${counted(amount, 'point')}?`}
-        action={action}
-        busy={give.isPending}
-        onConfirm={() => give.mutate(undefined, { onSettled: () => setAsked(false) })}
-      >
-        The user can spend them again. This cannot be undone.
-      </Confirm>
-    </>
+    <ConfirmedButton
+      look="bare"
+      change={give}
+      title={`${action} ${counted(amount, 'point')}?`}
+      action={action}
+      about="The user can spend them again. This cannot be undone."
+    >
+      {action}
+    </ConfirmedButton>
   );
 }

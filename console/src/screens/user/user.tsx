@@ -4,7 +4,8 @@ import { answer } from '../../api/answer.ts';
 import { application } from '../../api/client.ts';
 import { useLiveUser } from '../../api/live.ts';
 import { managedUserQuery } from '../../api/queries.ts';
-import { ago, calendarDays, moment } from '../../ui/format.ts';
+import { Ago } from '../../ui/ago.tsx';
+import { calendarDays } from '../../ui/format.ts';
 import { Code, Facts, Failed, Panel, Screen, Tag, Waiting } from '../../ui/parts.tsx';
 import { UserAchievements } from './user-achievements.tsx';
 import { UserActions } from './user-actions.tsx';
@@ -66,18 +67,8 @@ export function UserScreen() {
                 ['E-mail', email],
                 ['Time zone', tz ?? 'none: days end at midnight UTC'],
                 ['Signed up', signUpDate && calendarDays(signUpDate)],
-                [
-                  'Created',
-                  <span key="created" title={moment(created)}>
-                    {ago(created)}
-                  </span>,
-                ],
-                [
-                  'Updated',
-                  <span key="updated" title={moment(updated)}>
-                    {ago(updated)}
-                  </span>,
-                ],
+                ['Created', <Ago key="created" at={created} />],
+                ['Updated', <Ago key="updated" at={updated} />],
                 ...Object.entries(attributes).map(([key, value]) => [key, value] as const),
               ]}
             />

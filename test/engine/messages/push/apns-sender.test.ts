@@ -14,8 +14,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { ApnsSender } from '../../../../src/engine/messages/push/apns-sender.ts';
 import type { PushSender } from '../../../../src/engine/messages/push/push-sender.ts';
 import { createPushSender } from '../../../../src/engine/messages/push/push-senders.ts';
-import { type Certificates, makeCertificates } from '../../../stack/certificates.ts';
+import { makeCertificates } from '../../../stack/certificates.ts';
 import { ecKey, message, SENT, verifiedJwt } from './push-bed.ts';
+import { opened } from '../../../stack/opened.ts';
 
 const TOKEN = 'ab'.repeat(32);
 const key = ecKey();
@@ -42,7 +43,6 @@ const answer =
   };
 const hang: Plan = () => undefined;
 
-let certificates: Certificates;
 let ca: string;
 let server: Http2SecureServer;
 let baseUrl: string;
@@ -52,8 +52,8 @@ let plan: Plan;
 let sender: PushSender;
 let nowMs: number;
 
+const certificates = opened(() => makeCertificates(), 'remove');
 beforeAll(async () => {
-  certificates = await makeCertificates();
   ca = await readFile(certificates.authority, 'utf8');
   server = createSecureServer({
     cert: await readFile(certificates.certificate),
@@ -80,7 +80,6 @@ beforeAll(async () => {
 afterAll(async () => {
   for (const session of sessions) session.destroy();
   await new Promise((closed) => server.close(closed));
-  await certificates.remove();
 });
 beforeEach(() => {
   nowMs = Date.UTC(2026, 10, 29, 15);

@@ -1,8 +1,9 @@
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { PushSender } from '../../../../src/engine/messages/push/push-sender.ts';
 import { createPushSender } from '../../../../src/engine/messages/push/push-senders.ts';
 import { type Answer, hang, Receiver, reset } from '../../webhooks/receiver.ts';
 import { json, message, SENT } from './push-bed.ts';
+import { opened } from '../../../stack/opened.ts';
 
 const TOKEN = 'ExponentPushToken[xxxxxxxxxxxxxxxxxxxxxx]';
 const ACCESS = 'expo-access-token';
@@ -12,11 +13,9 @@ const ticket = (error: string): unknown => ({
   details: { error },
 });
 
-let receiver: Receiver;
 let sender: PushSender;
 
-beforeAll(async () => void (receiver = await Receiver.start()));
-afterAll(() => receiver.close());
+const receiver = opened(() => Receiver.start());
 beforeEach(() => {
   receiver.received.length = 0;
   receiver.plan = () => json(200, { data: { status: 'ok', id: 'ticket' } });

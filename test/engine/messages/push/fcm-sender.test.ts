@@ -1,9 +1,10 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, test } from 'vitest';
 import type { PushSender } from '../../../../src/engine/messages/push/push-sender.ts';
 import { createPushSender } from '../../../../src/engine/messages/push/push-senders.ts';
 import { type Answer, hang, Receiver, type Received, reset } from '../../webhooks/receiver.ts';
 import { json, message, rsaKey, SENT, verifiedJwt } from './push-bed.ts';
+import { opened } from '../../../stack/opened.ts';
 
 const TOKEN = 'dGVzdA:APA91bF-abc_DEF';
 const account = rsaKey();
@@ -24,15 +25,13 @@ const fcmError = (status: number, code: string, text = 'no'): unknown => ({
   },
 });
 
-let receiver: Receiver;
 let sender: PushSender;
 let nowMs: number;
 /** Answers to messages; requests for access tokens are answered as by Google unless `plan` is changed. */
 let onMessage: Answer;
 let tokens: number;
 
-beforeAll(async () => void (receiver = await Receiver.start()));
-afterAll(() => receiver.close());
+const receiver = opened(() => Receiver.start());
 beforeEach(() => {
   nowMs = Date.UTC(2026, 10, 29, 15);
   tokens = 0;

@@ -1,11 +1,12 @@
 import { createECDH } from 'node:crypto';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { createVapidKeys, problemOfCredentials } from '../../../../src/engine/messages/push/push-credentials.ts';
 import type { PushCredentials } from '../../../../src/engine/messages/push/push-sender.ts';
 import { createPushSender, createPushSenders } from '../../../../src/engine/messages/push/push-senders.ts';
 import { tokenProblem } from '../../../../src/engine/messages/push/push-tokens.ts';
 import { Receiver } from '../../webhooks/receiver.ts';
 import { ecKey, json, message, rsaKey, SENT } from './push-bed.ts';
+import { opened } from '../../../stack/opened.ts';
 
 const rsa = rsaKey().pem;
 const ec = ecKey().pem;
@@ -99,9 +100,7 @@ test.each<[PushCredentials['provider'], string, boolean]>([
 });
 
 describe('kept senders', () => {
-  let receiver: Receiver;
-  beforeAll(async () => void (receiver = await Receiver.start(() => json(200, { data: { status: 'ok' } }))));
-  afterAll(() => receiver.close());
+  const receiver = opened(() => Receiver.start(() => json(200, { data: { status: 'ok' } })));
 
   test('are the same for the same credentials', async () => {
     const senders = createPushSenders({ allowPrivate: true, baseUrls: { expo: receiver.url } });

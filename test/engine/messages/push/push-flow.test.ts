@@ -4,9 +4,8 @@ import { readFile } from 'node:fs/promises';
 import { createServer as createPlainServer } from 'node:http2';
 import { createServer } from 'node:https';
 import { type AddressInfo, createServer as createSilentServer, type Server as NetServer, type Socket } from 'node:net';
-import { setTimeout as sleep } from 'node:timers/promises';
 import { pino } from 'pino';
-import { afterAll, afterEach, beforeAll, describe, expect, test } from 'vitest';
+import { afterEach, describe, expect, test } from 'vitest';
 import { occasionMessageId } from '../../../../src/engine/messages/message-queue.ts';
 import { MessageDeliveries } from '../../../../src/engine/messages/message-deliveries.ts';
 import {
@@ -22,27 +21,21 @@ import type { PushCredentials } from '../../../../src/engine/messages/push/push-
 import { createPushSender, type PushSenderOptions } from '../../../../src/engine/messages/push/push-senders.ts';
 import { addMessagesToSend } from '../../../../src/postgres/notifications/messages.ts';
 import { transaction } from '../../../../src/postgres/transaction.ts';
-import { testDatabase, type TestDatabase } from '../../../postgres/database.ts';
-import { type Certificates, makeCertificates } from '../../../stack/certificates.ts';
+import { testDatabase } from '../../../postgres/database.ts';
+import { makeCertificates } from '../../../stack/certificates.ts';
 import { ecKey, message } from './push-bed.ts';
+import { opened } from '../../../stack/opened.ts';
+import { until } from '../../../waiting.ts';
 
 const NOW_MS = Date.UTC(2026, 10, 29, 9);
 const SLOWLY_MS = 1_000;
-let database: TestDatabase;
-let certificates: Certificates;
 const closing: (() => unknown)[] = [];
 
-beforeAll(async () => {
-  database = await testDatabase({ redis: false });
-  certificates = await makeCertificates();
-});
+const database = opened(() => testDatabase({ redis: false }));
+const certificates = opened(() => makeCertificates(), 'remove');
 afterEach(async () => {
   for (const close of closing.splice(0).toReversed()) await close();
   await database.pool.query('DELETE FROM email_messages');
-});
-afterAll(async () => {
-  await certificates.remove();
-  await database.close();
 });
 
 /** Adds a push notification for each token, whose user is named after it, the first ones first. */
@@ -101,15 +94,6 @@ function startSending(credentials: PushCredentials, options: Partial<PushSenderO
 async function listening(server: NetServer): Promise<number> {
   await new Promise<void>((resolve) => void server.listen(0, '127.0.0.1', resolve));
   return (server.address() as AddressInfo).port;
-}
-
-/** With four places, each for ten seconds, what is ahead in the test of silent servers would take 200 s. */
-const PATIENCE_MS = 150_000;
-
-async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  for (const endMs = performance.now() + PATIENCE_MS; performance.now() < endMs; await sleep(5))
-    if (await isSo()) return;
-  throw new Error('It did not happen in time');
 }
 
 test('a provider that answers slowly gets many notifications at a time over one connection', async () => {

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest';
 import { startLaurel, type TestLaurel } from '../../../laurel.ts';
 import { addTenants } from '../../../several-tenants.ts';
 import { expoServer } from './expo-server.ts';
+import { opened } from '../../../stack/opened.ts';
 
 const START_MS = Date.UTC(2030, 2, 1, 9);
 /** Daily reminders are due. */
@@ -10,16 +11,15 @@ const EVENING_MS = Date.UTC(2030, 2, 2, 20);
 const TENANTS = ['silent', 'other'];
 
 let laurel: TestLaurel;
-let expo: Awaited<ReturnType<typeof expoServer>>;
 let release = (): void => undefined;
 /** When the first receipts of each tenant were asked for. */
 const askedMs: Record<string, number> = {};
 
 const token = (name: string): string => `ExponentPushToken[${name}]`;
 
-beforeAll(async () => {
+const expo = opened(async () => {
   const released = new Promise<void>((resolve) => (release = resolve));
-  expo = await expoServer(
+  return expoServer(
     ({ to }) => ({ ticket: { status: 'ok', id: to } }),
     async (tickets) => {
       for (const tenantId of TENANTS) if (tickets.includes(token(tenantId))) askedMs[tenantId] ??= performance.now();
@@ -27,6 +27,8 @@ beforeAll(async () => {
       return Object.fromEntries(tickets.map((one) => [one, { status: 'ok' }]));
     },
   );
+});
+beforeAll(async () => {
   laurel = await startLaurel({
     testClock: true,
     workers: true,
@@ -38,7 +40,6 @@ beforeAll(async () => {
 });
 afterAll(async () => {
   await laurel.close();
-  await expo.close();
 });
 
 const to = async (ms: number): Promise<void> =>

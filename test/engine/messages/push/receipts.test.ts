@@ -1,49 +1,42 @@
 /** What Expo says later about push notifications that it took. */
 import { randomBytes } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startLaurel, type TestLaurel } from '../../../laurel.ts';
+import { expect, test } from 'vitest';
+import { startLaurel } from '../../../laurel.ts';
 import { expoServer, GONE } from './expo-server.ts';
+import { opened } from '../../../stack/opened.ts';
+import { ok } from '../../../http/client.ts';
+import { until as awaited } from '../../../waiting.ts';
 
 const START_MS = Date.UTC(2030, 2, 1, 9);
 /** Daily reminders are due. */
 const EVENING_MS = Date.UTC(2030, 2, 2, 20);
 const MINUTE_MS = 60_000;
 
-let laurel: TestLaurel;
-let expo: Awaited<ReturnType<typeof expoServer>>;
 /** Receipts by ticket, which is the token. */
 const receipts: Record<string, object> = {};
 const asked: string[][] = [];
 
-beforeAll(async () => {
-  expo = await expoServer(
+const expo = opened(() =>
+  expoServer(
     ({ to }) => (to.includes('refused') ? GONE : { ticket: { status: 'ok', id: to } }),
     (tickets) => {
       asked.push(tickets);
       return Object.fromEntries(tickets.flatMap((one) => (receipts[one] === undefined ? [] : [[one, receipts[one]]])));
     },
-  );
-  laurel = await startLaurel({
+  ),
+);
+const laurel = opened(() =>
+  startLaurel({
     testClock: true,
     workers: true,
     secretsKey: randomBytes(32),
     webhookAllowPrivate: true,
     pushServers: { expo: expo.url },
     worker: { emails: { everyMs: 50, receiptsEveryMs: 50 } },
-  });
-});
-afterAll(async () => {
-  await laurel.close();
-  await expo.close();
-});
+  }),
+);
 
-// oxlint-disable-next-line typescript/no-explicit-any -- tests look into answers of any shape
-async function ok(sent: Promise<{ status: number; body: unknown }>): Promise<any> {
-  const { status, body } = await sent;
-  if (status >= 300) throw new Error(`${status} ${JSON.stringify(body)}`);
-  return body;
-}
 const to = (ms: number): Promise<unknown> => ok(laurel.admin.put('/v1/clock', { now: new Date(ms).toISOString() }));
 const token = (name: string): string => `ExponentPushToken[${name}]`;
 const play = (id: string, devices: string[]): Promise<unknown> =>
@@ -61,10 +54,9 @@ async function log(): Promise<Record<string, string>> {
 }
 const tickets = async (): Promise<number> =>
   (await laurel.pool.query<{ n: number }>('SELECT count(*)::int AS n FROM push_receipts')).rows[0]!.n;
-async function until(isSo: () => Promise<boolean>): Promise<void> {
-  for (const endMs = performance.now() + 120_000; performance.now() < endMs; await sleep(20)) if (await isSo()) return;
-  throw new Error(`It did not happen in time: ${JSON.stringify([await log(), await tickets()])}`);
-}
+/** If it does not happen, the error shows the messages. */
+const until = (isSo: () => Promise<boolean>): Promise<boolean> =>
+  awaited(isSo, Boolean, async () => [await log(), await tickets()]);
 
 test('receipts decide whether a notification arrived, and remove tokens that are gone', async () => {
   const error = (code: string) => ({

@@ -5,6 +5,8 @@ import { startLaurel, type TestLaurel } from '../../../laurel.ts';
 import { TEMPLATES } from '../channel.ts';
 import { smtpServer } from '../smtp-server.ts';
 import { expoServer, type ExpoMessage, GONE, OK } from './expo-server.ts';
+import { ok } from '../../../http/client.ts';
+import { until as awaited } from '../../../waiting.ts';
 
 const START = '2030-03-01T09:00:00.000Z';
 /** Daily reminders are due. */
@@ -40,13 +42,6 @@ afterEach(async () => {
   for (const close of closing.splice(0).toReversed()) await close();
 });
 
-// oxlint-disable-next-line typescript/no-explicit-any -- tests look into answers of any shape
-async function ok(sent: Promise<{ status: number; body: unknown }>): Promise<any> {
-  const { status, body } = await sent;
-  if (status >= 300) throw new Error(`${status} ${JSON.stringify(body)}`);
-  return body;
-}
-
 const to = (now: string): Promise<unknown> => ok(laurel.admin.put('/v1/clock', { now }));
 
 const configure = (messages: object): Promise<unknown> =>
@@ -79,10 +74,8 @@ interface Row {
 const log = async (query = ''): Promise<Row[]> =>
   (await ok(laurel.admin.get(`/v1/messages?limit=100${query}`))).messages;
 
-async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
-  for (const endMs = performance.now() + 120_000; performance.now() < endMs; await sleep(20)) if (await isSo()) return;
-  throw new Error(`It did not happen in time: ${JSON.stringify(await log())}`);
-}
+/** If it does not happen, the error shows the messages. */
+const until = (isSo: () => boolean | Promise<boolean>): Promise<boolean> => awaited(isSo, Boolean, () => log());
 
 const isOver = async (rows: number): Promise<boolean> => {
   const all = await log();

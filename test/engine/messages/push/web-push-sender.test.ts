@@ -7,8 +7,9 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } fr
 import { createVapidKeys } from '../../../../src/engine/messages/push/push-credentials.ts';
 import type { PushSender } from '../../../../src/engine/messages/push/push-sender.ts';
 import { createPushSender, type PushSenderOptions } from '../../../../src/engine/messages/push/push-senders.ts';
-import { type Certificates, makeCertificates } from '../../../stack/certificates.ts';
+import { makeCertificates } from '../../../stack/certificates.ts';
 import { message, SENT, vapidPublicKey, verifiedJwt } from './push-bed.ts';
+import { opened } from '../../../stack/opened.ts';
 
 /** A browser: what it keeps of a subscription, and what apps get. */
 class Browser {
@@ -59,7 +60,6 @@ const status =
   (response) =>
     response.writeHead(code, headers).end(body);
 
-let certificates: Certificates;
 let server: Server;
 let origin: string;
 let options: PushSenderOptions;
@@ -69,8 +69,8 @@ let answer: Answer;
 const browser = new Browser();
 const requests: Request[] = [];
 
+const certificates = opened(() => makeCertificates(), 'remove');
 beforeAll(async () => {
-  certificates = await makeCertificates();
   const [cert, key] = [await readFile(certificates.certificate), await readFile(certificates.key)];
   server = createServer({ cert, key }, (request, response) => {
     const chunks: Buffer[] = [];
@@ -88,7 +88,6 @@ beforeAll(async () => {
 afterAll(async () => {
   server.closeAllConnections();
   await new Promise((closed) => server.close(closed));
-  await certificates.remove();
 });
 beforeEach(() => {
   nowMs = Date.UTC(2026, 10, 29, 15);

@@ -1,24 +1,23 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startLaurel, type TestLaurel } from '../../../laurel.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { startLaurel } from '../../../laurel.ts';
 import { STUDY_APP } from '../../../study-app.ts';
 import { says } from '../../issue.ts';
+import { opened } from '../../../stack/opened.ts';
 
 const NOBODY = '00000000-0000-7000-8000-000000000000';
 const PATH = '/v1/achievements';
-let laurel: TestLaurel;
 let metricId: string;
 let plan: string;
 let deck: string;
 const known = new Map<string, string>();
+const laurel = opened(() => startLaurel({ configuration: STUDY_APP }));
 beforeAll(async () => {
-  laurel = await startLaurel({ configuration: STUDY_APP });
   metricId = (await laurel.admin.get('/v1/metrics')).body[0].id;
   const attributes = (await laurel.admin.get('/v1/attributes')).body;
   plan = attributes.find(({ key }: { key: string }) => key === 'plan').id;
   deck = attributes.find(({ key }: { key: string }) => key === 'deck').id;
   for (const { key, id } of (await laurel.admin.get(PATH)).body) known.set(key, id);
 });
-afterAll(() => laurel.close());
 
 const make = async (item: object) => {
   const { body } = await laurel.admin.post(PATH, [item]);

@@ -1,14 +1,14 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { CatalogIndex } from '../../../../src/catalog/catalog-index.ts';
-import { startLaurel, type TestLaurel } from '../../../laurel.ts';
+import { startLaurel } from '../../../laurel.ts';
+import { opened } from '../../../stack/opened.ts';
 
 const PATH = '/v1/achievements/preview';
 const DAYS = 8;
 
-let laurel: TestLaurel;
 let ids: Record<string, string>;
+const laurel = opened(() => startLaurel({ testClock: true, workers: true }));
 beforeAll(async () => {
-  laurel = await startLaurel({ testClock: true, workers: true });
   const { admin, app } = laurel;
   await admin.put('/v1/clock', { now: '2044-02-20T12:00:00.000Z' });
   await admin.put('/v1/configuration', {
@@ -52,7 +52,6 @@ beforeAll(async () => {
   for (const n of [0, 3, 5]) await app.post('/v1/achievements/invited/complete', { user: { id: `user-${n}` } });
   await app.post('/v1/users', { id: 'no events', signUpDate: '2001-01-01' });
 });
-afterAll(() => laurel.close());
 
 const preview = async (body: object) => {
   const answer = await laurel.admin.post(PATH, body);

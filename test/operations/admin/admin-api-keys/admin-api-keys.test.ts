@@ -1,22 +1,21 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { countRevision } from '../../../../src/postgres/revisions.ts';
-import { startLaurel, type TestLaurel } from '../../../laurel.ts';
+import { startLaurel } from '../../../laurel.ts';
 import { says } from '../../issue.ts';
+import { opened } from '../../../stack/opened.ts';
 
 const NOBODY = '00000000-0000-7000-8000-000000000000';
 const PATH = '/v1/admin-api-keys';
 const LAST = 'This is the last active admin key with full access: create or activate another one first';
-let laurel: TestLaurel;
 let first: string;
 
+const laurel = opened(() => startLaurel());
 beforeAll(async () => {
-  laurel = await startLaurel();
   first = (await laurel.admin.get(PATH)).body[0].id;
 });
 beforeEach(async () => {
   await laurel.pool.query('DELETE FROM admin_keys WHERE id <> $1', [first]);
 });
-afterAll(() => laurel.close());
 
 const make = async (name = 'CI'): Promise<{ id: string; key: string; prefix: string }> =>
   (await laurel.admin.post(PATH, [{ name }])).body.created[0];

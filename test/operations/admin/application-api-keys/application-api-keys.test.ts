@@ -1,21 +1,20 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { FixedClock } from '../../../../src/clock.ts';
-import { startLaurel, type TestLaurel } from '../../../laurel.ts';
+import { startLaurel } from '../../../laurel.ts';
 import { STUDY_APP } from '../../../study-app.ts';
+import { opened } from '../../../stack/opened.ts';
 
 const PATH = '/v1/application-api-keys';
 const NOW = Date.UTC(2026, 10, 18, 12);
 const HOUR_MS = 3_600_000;
 const inMs = (ms: number): string => new Date(NOW + ms).toISOString();
 const clock = new FixedClock(NOW);
-let laurel: TestLaurel;
 
-beforeAll(async () => void (laurel = await startLaurel({ configuration: STUDY_APP, clock })));
+const laurel = opened(() => startLaurel({ configuration: STUDY_APP, clock }));
 beforeEach(async () => {
   clock.set(NOW);
   await laurel.pool.query('DELETE FROM application_keys');
 });
-afterAll(() => laurel.close());
 
 const make = async (...items: object[]) => (await laurel.admin.post(PATH, items)).body;
 const list = async (query = 'limit=100') => (await laurel.admin.get(`${PATH}?${query}`)).body;

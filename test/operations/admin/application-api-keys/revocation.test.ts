@@ -1,16 +1,15 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { TestClient } from '../../../http/client.ts';
-import { startLaurel, type TestLaurel } from '../../../laurel.ts';
+import { startLaurel } from '../../../laurel.ts';
+import { opened } from '../../../stack/opened.ts';
 
 const KEYS = 9;
-let laurel: TestLaurel;
 let frontends: TestClient[];
 
+const laurel = opened(() => startLaurel({ configuration: { metrics: [{ key: 'm', name: 'M' }] } }));
 beforeAll(async () => {
-  laurel = await startLaurel({ configuration: { metrics: [{ key: 'm', name: 'M' }] } });
   frontends = [laurel.app, (await laurel.another()).app, (await laurel.another()).app];
 });
-afterAll(() => laurel.close());
 
 test(`all of 3 frontends refuse ${KEYS} deleted keys without waiting for the next poll`, async () => {
   const items = Array.from({ length: KEYS }, () => ({ userId: 'ada' }));

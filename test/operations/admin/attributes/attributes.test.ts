@@ -1,14 +1,11 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startLaurel, type TestLaurel } from '../../../laurel.ts';
+import { expect, test } from 'vitest';
+import { startLaurel } from '../../../laurel.ts';
 import { STUDY_APP } from '../../../study-app.ts';
 import { says } from '../../issue.ts';
+import { opened } from '../../../stack/opened.ts';
 
 const PATH = '/v1/attributes';
-let laurel: TestLaurel;
-beforeAll(async () => {
-  laurel = await startLaurel({ configuration: STUDY_APP });
-});
-afterAll(() => laurel.close());
+const laurel = opened(() => startLaurel({ configuration: STUDY_APP }));
 
 const byKey = async (key: string) =>
   (await laurel.admin.get(`${PATH}?limit=100`)).body.find((one: { key: string }) => one.key === key);

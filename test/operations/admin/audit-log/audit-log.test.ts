@@ -1,18 +1,17 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { FixedClock } from '../../../../src/clock.ts';
-import { startLaurel, type TestLaurel } from '../../../laurel.ts';
+import { startLaurel } from '../../../laurel.ts';
 import { STUDY_APP } from '../../../study-app.ts';
+import { opened } from '../../../stack/opened.ts';
 
 const PATH = '/v1/audit-log';
 const NOW = Date.UTC(2026, 10, 18, 12);
 const clock = new FixedClock(NOW);
-let laurel: TestLaurel;
 let who: string;
+const laurel = opened(() => startLaurel({ configuration: STUDY_APP, clock }));
 beforeAll(async () => {
-  laurel = await startLaurel({ configuration: STUDY_APP, clock });
   who = laurel.adminKey.split('.')[0]!;
 });
-afterAll(() => laurel.close());
 
 const log = async (query = 'limit=100', more: object = {}) => (await laurel.admin.get(`${PATH}?${query}`, more)).body;
 

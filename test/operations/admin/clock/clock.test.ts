@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
-import { startLaurel, type TestLaurel } from '../../../laurel.ts';
+import { expect, onTestFinished, test } from 'vitest';
+import { startLaurel } from '../../../laurel.ts';
 import { STUDY_APP } from '../../../study-app.ts';
+import { opened } from '../../../stack/opened.ts';
 
-let laurel: TestLaurel;
-beforeAll(async () => {
-  laurel = await startLaurel({ testClock: true, workers: true, configuration: STUDY_APP });
-});
-afterAll(() => laurel.close());
+const laurel = opened(() => startLaurel({ testClock: true, workers: true, configuration: STUDY_APP }));
 
 const put = (now: unknown) => laurel.admin.put('/v1/clock', { now });
 const shown = async (): Promise<string> => (await laurel.admin.get('/v1/clock')).body.now;

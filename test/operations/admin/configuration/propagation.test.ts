@@ -1,20 +1,19 @@
 import pg from 'pg';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { REVISIONS_CHANNEL } from '../../../../src/postgres/revisions.ts';
-import { startLaurel, type TestLaurel } from '../../../laurel.ts';
+import { startLaurel } from '../../../laurel.ts';
 import type { TestClient } from '../../../http/client.ts';
+import { opened } from '../../../stack/opened.ts';
 
 // How long a change takes to reach other frontends.
 const CHANGES = 20;
-let laurel: TestLaurel;
 let frontends: TestClient[];
 
+const laurel = opened(() => startLaurel({ configuration: { metrics: [{ key: 'warm', name: 'Warm' }] } }));
 beforeAll(async () => {
-  laurel = await startLaurel({ configuration: { metrics: [{ key: 'warm', name: 'Warm' }] } });
   frontends = [laurel.app, (await laurel.another()).app, (await laurel.another()).app];
   for (const app of frontends) await app.post('/v1/metrics/warm/event', { user: { id: 'ada' }, value: 1 });
 });
-afterAll(() => laurel.close());
 
 test(`all of 3 frontends see ${CHANGES} changes without waiting for the next poll`, async () => {
   const seenMs: number[] = [];

@@ -1,17 +1,14 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { outboxKey } from '../../../../src/redis/keys.ts';
 import { eventually } from '../../../chaos/processes.ts';
 import { runAdminCli, type Ended } from '../../../cli/run-cli.ts';
 import { eventRecord, pack, packedState } from '../../../engine/persist/outbox-writer.ts';
-import { startLaurel, type TestLaurel } from '../../../laurel.ts';
+import { startLaurel } from '../../../laurel.ts';
 import { STUDY_APP } from '../../../study-app.ts';
+import { opened } from '../../../stack/opened.ts';
 
 // `laurel dead-letters` in its own process, beside a Laurel that stores the planted entries.
-let laurel: TestLaurel;
-beforeAll(async () => {
-  laurel = await startLaurel({ configuration: STUDY_APP, workers: true });
-});
-afterAll(() => laurel.close());
+const laurel = opened(() => startLaurel({ configuration: STUDY_APP, workers: true }));
 
 const cli = (...words: string[]): Promise<Ended> => runAdminCli(laurel, ['dead-letters', ...words]);
 

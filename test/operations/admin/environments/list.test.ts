@@ -1,12 +1,9 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { readEnv } from '../../../../src/settings/env.ts';
-import { startLaurel, type TestLaurel } from '../../../laurel.ts';
+import { startLaurel } from '../../../laurel.ts';
+import { opened } from '../../../stack/opened.ts';
 
-let laurel: TestLaurel;
-beforeAll(async () => {
-  laurel = await startLaurel();
-});
-afterAll(() => laurel.close());
+const laurel = opened(() => startLaurel());
 
 test('lists one environment: this deployment', async () => {
   const { status, body } = await laurel.admin.get('/v1/environments');

@@ -1,14 +1,14 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { beforeAll, expect, test, vi } from 'vitest';
 import { FixedClock } from '../../../../src/clock.ts';
 import { untilPersisted } from '../../../../src/engine/persist/cursor-wait.ts';
-import { startLaurel, type TestLaurel } from '../../../laurel.ts';
+import { startLaurel } from '../../../laurel.ts';
 import { STUDY_APP } from '../../../study-app.ts';
 import { says } from '../../issue.ts';
+import { opened } from '../../../stack/opened.ts';
 
 const clock = new FixedClock(Date.parse('2026-11-22T12:00:00Z'));
-let laurel: TestLaurel;
+const laurel = opened(() => startLaurel({ clock, configuration: STUDY_APP, workers: true }));
 beforeAll(async () => {
-  laurel = await startLaurel({ clock, configuration: STUDY_APP, workers: true });
   const hook = { name: 'Hook', url: 'https://example.org/hook', events: ['achievement.completed', 'points.changed'] };
   await laurel.admin.post('/v1/webhooks', [hook]);
   // Otherwise the jobs of the achievements' activation may complete them for users who were imported meanwhile.
@@ -16,7 +16,6 @@ beforeAll(async () => {
     (await laurel.admin.get('/v1/backdatings')).body.every(({ status }: { status: string }) => status === 'done');
   await vi.waitUntil(areDone, { timeout: 120_000 });
 });
-afterAll(() => laurel.close());
 
 const bring = (users: unknown, query = 'import=crm') => laurel.admin.post(`/v1/imports?${query}`, users);
 const ADA = {

@@ -1,25 +1,24 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { FixedClock } from '../../../../src/clock.ts';
-import { startLaurel, type TestLaurel } from '../../../laurel.ts';
+import { startLaurel } from '../../../laurel.ts';
 import { STUDY_APP } from '../../../study-app.ts';
+import { opened } from '../../../stack/opened.ts';
 
 const NOBODY = '00000000-0000-7000-8000-000000000000';
 const PATH = '/v1/leaderboards';
 const clock = new FixedClock(Date.UTC(2026, 5, 15, 12));
-let laurel: TestLaurel;
 let metricId: string;
 let pointsSystemId: string;
 let plan: string;
 let deck: string;
+const laurel = opened(() => startLaurel({ configuration: STUDY_APP, clock }));
 beforeAll(async () => {
-  laurel = await startLaurel({ configuration: STUDY_APP, clock });
   metricId = (await laurel.admin.get('/v1/metrics')).body[0].id;
   pointsSystemId = (await laurel.admin.get('/v1/points')).body[0].id;
   const attributes = (await laurel.admin.get('/v1/attributes')).body;
   plan = attributes.find(({ key }: { key: string }) => key === 'plan').id;
   deck = attributes.find(({ key }: { key: string }) => key === 'deck').id;
 });
-afterAll(() => laurel.close());
 
 let number = 0;
 const board = (item: object = {}): object => ({

@@ -1,13 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import type { MessageTemplate } from '../../../../src/domain/notifications/message-template.ts';
-import { startLaurel, type TestLaurel } from '../../../laurel.ts';
+import { startLaurel } from '../../../laurel.ts';
+import { opened } from '../../../stack/opened.ts';
 
 const PATH = '/v1/messages/preview';
 const LINK = '<a href="{{unsubscribeUrl}}">Stop</a>';
 
-let laurel: TestLaurel;
+const laurel = opened(() => startLaurel({ testClock: true, workers: true }));
 beforeAll(async () => {
-  laurel = await startLaurel({ testClock: true, workers: true });
   const { admin, app } = laurel;
   // A Wednesday.
   await admin.put('/v1/clock', { now: '2044-02-24T12:00:00.000Z' });
@@ -43,7 +43,6 @@ beforeAll(async () => {
   await send({ id: 'bob' });
   await app.put('/v1/users/idle', { name: '<Idle>' });
 });
-afterAll(() => laurel.close());
 
 const preview = async (userId: string, kind: string, template?: Partial<MessageTemplate>) =>
   laurel.admin.post(PATH, { userId, kind, ...(template && { template }) });

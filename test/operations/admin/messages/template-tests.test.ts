@@ -1,10 +1,11 @@
 import { randomBytes } from 'node:crypto';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { runAdminCli } from '../../../cli/run-cli.ts';
 import { expoServer, GONE, OK } from '../../../engine/messages/push/expo-server.ts';
 import { smtpServer } from '../../../engine/messages/smtp-server.ts';
-import { startLaurel, type TestLaurel } from '../../../laurel.ts';
+import { startLaurel } from '../../../laurel.ts';
 import { noteMessageTest } from '../../../../src/redis/message-tests.ts';
+import { opened } from '../../../stack/opened.ts';
 
 const TEMPLATE = {
   kind: 'reactivation',
@@ -15,26 +16,20 @@ const TEMPLATE = {
 const PUSH = { kind: 'reactivation', title: 'Hello {{user.name}}', body: 'Come back', url: 'myapp://u/{{user.id}}' };
 const OURS = 'ExponentPushToken[ours]';
 
-let laurel: TestLaurel;
-let smtp: Awaited<ReturnType<typeof smtpServer>>;
-let expo: Awaited<ReturnType<typeof expoServer>>;
-beforeAll(async () => {
-  smtp = await smtpServer();
-  expo = await expoServer(({ to }) => (to === OURS ? OK : GONE));
-  laurel = await startLaurel({
+const smtp = opened(() => smtpServer());
+const expo = opened(() => expoServer(({ to }) => (to === OURS ? OK : GONE)));
+const laurel = opened(() =>
+  startLaurel({
     publicUrl: 'https://laurel.example',
     secretsKey: randomBytes(32),
     webhookAllowPrivate: true,
     pushServers: { expo: expo.url },
     configuration: { messages: { templates: [TEMPLATE as never], pushTemplates: [PUSH as never] } },
-  });
+  }),
+);
+beforeAll(async () => {
   await laurel.app.put('/v1/users/ada', { name: 'Ada', email: 'ada@example.com' });
   await laurel.app.put('/v1/users/us', { deviceTokens: [OURS, 'ExponentPushToken[old]', 'of fcm'] });
-});
-afterAll(async () => {
-  await laurel?.close();
-  await expo?.close();
-  await smtp?.close();
 });
 
 const email = (changes: object = {}) =>

@@ -1,16 +1,16 @@
 import { pino } from 'pino';
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { startWorkers } from '../../../../workers/start.ts';
-import { startLaurel, type TestLaurel } from '../../../laurel.ts';
+import { startLaurel } from '../../../laurel.ts';
 import { STUDY_APP } from '../../../study-app.ts';
 import { changeState } from '../../../stack/change-state.ts';
+import { opened } from '../../../stack/opened.ts';
 
 const PATH = '/v1/metrics/events';
 const patience = { interval: 20 };
-let laurel: TestLaurel;
 
-beforeAll(async () => {
-  laurel = await startLaurel({
+const laurel = opened(() =>
+  startLaurel({
     configuration: {
       ...STUDY_APP,
       pointsSystems: [
@@ -32,9 +32,8 @@ beforeAll(async () => {
       ],
     },
     workers: true,
-  });
-});
-afterAll(() => laurel.close());
+  }),
+);
 
 const event = (id: string, value = 1, more: object = {}) => ({ key: 'flips', user: { id }, value, ...more });
 const wait = async (events: object[]) => {

@@ -1,20 +1,19 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { beforeAll, describe, expect, test } from 'vitest';
 import { FixedClock } from '../../../../src/clock.ts';
-import { startLaurel, type TestLaurel } from '../../../laurel.ts';
+import { startLaurel } from '../../../laurel.ts';
 import { STUDY_APP } from '../../../study-app.ts';
 import { says } from '../../issue.ts';
+import { opened } from '../../../stack/opened.ts';
 
 const NOBODY = '00000000-0000-7000-8000-000000000000';
 const clock = new FixedClock(Date.UTC(2026, 5, 15, 12));
-let laurel: TestLaurel;
 let xp: string;
 let other: string;
+const laurel = opened(() => startLaurel({ configuration: STUDY_APP, clock }));
 beforeAll(async () => {
-  laurel = await startLaurel({ configuration: STUDY_APP, clock });
   xp = (await laurel.admin.get('/v1/points')).body[0].id;
   other = (await laurel.admin.post('/v1/points', [{ key: 'other', name: 'Other' }])).body.created[0].id;
 });
-afterAll(() => laurel.close());
 
 const PARTS = {
   levels: { key: 'a', name: 'A', points: 1 },

@@ -1,19 +1,18 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startLaurel, type TestLaurel } from '../../../laurel.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { startLaurel } from '../../../laurel.ts';
 import { STUDY_APP } from '../../../study-app.ts';
 import { says } from '../../issue.ts';
+import { opened } from '../../../stack/opened.ts';
 
 const NOBODY = '00000000-0000-7000-8000-000000000000';
 const PATH = '/v1/points';
-let laurel: TestLaurel;
 let flips: string;
 let plan: string;
+const laurel = opened(() => startLaurel({ configuration: STUDY_APP }));
 beforeAll(async () => {
-  laurel = await startLaurel({ configuration: STUDY_APP });
   flips = (await laurel.admin.get('/v1/metrics')).body[0].id;
   plan = (await laurel.admin.get('/v1/attributes')).body[0].id;
 });
-afterAll(() => laurel.close());
 
 test('admin_points_systems_create: defaults, and bounds', async () => {
   const { status, body } = await laurel.admin.post(PATH, [

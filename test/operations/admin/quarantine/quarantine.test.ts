@@ -1,15 +1,15 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { untilPersisted } from '../../../../src/engine/persist/cursor-wait.ts';
 import { quarantineKey } from '../../../../src/redis/keys.ts';
 import { knownPart } from '../../../../src/redis/parts.ts';
-import { startLaurel, type TestLaurel } from '../../../laurel.ts';
+import { startLaurel } from '../../../laurel.ts';
 import { emptyRedis } from '../../../stack/all-servers.ts';
 import { differencesIn } from '../../../differences.ts';
+import { opened } from '../../../stack/opened.ts';
 
 const NOBODY = '00000000-0000-7000-8000-000000000000';
-let laurel: TestLaurel;
-beforeAll(async () => {
-  laurel = await startLaurel({
+const laurel = opened(() =>
+  startLaurel({
     workers: true,
     configuration: {
       metrics: [
@@ -29,9 +29,8 @@ beforeAll(async () => {
         { key: 'top', name: 'Top', rankBy: 'metric', metricKey: 'steps', start: '2026-01-01', status: 'active' },
       ],
     },
-  });
-});
-afterAll(() => laurel.close());
+  }),
+);
 
 const send = (user: string, value: number, more: { metric?: string; key?: string } = {}) =>
   laurel.app.post(

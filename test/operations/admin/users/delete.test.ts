@@ -1,21 +1,20 @@
-import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest';
+import { expect, onTestFinished, test } from 'vitest';
 import { FixedClock } from '../../../../src/clock.ts';
 import { USER_TABLES } from '../../../../src/postgres/users/user-tables.ts';
 import { outboxKey } from '../../../../src/redis/keys.ts';
 import { knownParts, tenantCounters } from '../../../../src/redis/parts.ts';
-import { startLaurel, type TestLaurel } from '../../../laurel.ts';
+import { startLaurel } from '../../../laurel.ts';
 import { STUDY_APP } from '../../../study-app.ts';
 import { keysOf } from '../../../stack/all-servers.ts';
 import { says } from '../../issue.ts';
+import { opened } from '../../../stack/opened.ts';
 
 const DAY_MS = 86_400_000;
-let laurel: TestLaurel;
 const clock = new FixedClock(Date.UTC(2026, 10, 18, 12));
-beforeAll(async () => {
-  // Weeks pass here, and the test counts used keys among the hot ones.
-  laurel = await startLaurel({ configuration: STUDY_APP, clock, workers: true, worker: { idempotencyHotDays: 365 } });
-});
-afterAll(() => laurel.close());
+// Weeks pass here, and the test counts used keys among the hot ones.
+const laurel = opened(() =>
+  startLaurel({ configuration: STUDY_APP, clock, workers: true, worker: { idempotencyHotDays: 365 } }),
+);
 
 const flip = (id: string, value: number, key?: string, more: object = {}) =>
   laurel.app.post(

@@ -1,18 +1,15 @@
 import { connect } from 'node:net';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { FixedClock } from '../../../../src/clock.ts';
 import { adminUsersExport } from '../../../../src/operations/users.ts';
 import { batchesKey } from '../../../../src/redis/keys.ts';
 import { knownPart } from '../../../../src/redis/parts.ts';
-import { startLaurel, type TestLaurel } from '../../../laurel.ts';
+import { startLaurel } from '../../../laurel.ts';
 import { STUDY_APP } from '../../../study-app.ts';
+import { opened } from '../../../stack/opened.ts';
 
 const NOW = Date.UTC(2026, 10, 18, 12);
-let laurel: TestLaurel;
-beforeAll(async () => {
-  laurel = await startLaurel({ configuration: STUDY_APP, clock: new FixedClock(NOW), workers: true });
-});
-afterAll(() => laurel.close());
+const laurel = opened(() => startLaurel({ configuration: STUDY_APP, clock: new FixedClock(NOW), workers: true }));
 
 const exported = (id: string) => laurel.admin.get(`/v1/users/${encodeURIComponent(id)}/export`);
 

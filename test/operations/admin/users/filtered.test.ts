@@ -1,18 +1,18 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import { FixedClock } from '../../../../src/clock.ts';
-import { startLaurel, type TestLaurel } from '../../../laurel.ts';
+import { startLaurel } from '../../../laurel.ts';
 import { STUDY_APP } from '../../../study-app.ts';
+import { opened } from '../../../stack/opened.ts';
 
 const MORNING = Date.parse('2026-03-10T08:00:00Z');
 const DAY_MS = 86_400_000;
 const USERS = 2_300;
 
-let laurel: TestLaurel;
 const clock = new FixedClock(MORNING);
 const idOf = (no: number): string => `user-${String(no).padStart(4, '0')}`;
 
+const laurel = opened(() => startLaurel({ configuration: STUDY_APP, workers: true, clock }));
 beforeAll(async () => {
-  laurel = await startLaurel({ configuration: STUDY_APP, workers: true, clock });
   for (let from = 0; from < USERS; from += 1_000) {
     const events = Array.from({ length: Math.min(1_000, USERS - from) }, (_, index) => ({
       key: 'minutes',
@@ -24,7 +24,6 @@ beforeAll(async () => {
   clock.set(MORNING + DAY_MS);
   await laurel.app.post('/v1/metrics/flips/event', { user: { id: idOf(5) }, value: 20 });
 });
-afterAll(() => laurel?.close());
 
 interface Page {
   users: { id: string }[];

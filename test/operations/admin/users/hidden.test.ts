@@ -1,9 +1,10 @@
 import fc from 'fast-check';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { Configuration } from '../../../../src/domain/configuration.ts';
-import { startLaurel, type TestLaurel } from '../../../laurel.ts';
+import { startLaurel } from '../../../laurel.ts';
 import { keysOf } from '../../../stack/all-servers.ts';
 import { differencesIn } from '../../../differences.ts';
+import { opened } from '../../../stack/opened.ts';
 
 const BOARD = { rankBy: 'metric', metricKey: 'm', status: 'active', start: '2030-01-01' } as const;
 const CONFIGURATION: Configuration = {
@@ -16,13 +17,11 @@ const CONFIGURATION: Configuration = {
   ],
 };
 
-let laurel: TestLaurel;
+const laurel = opened(() => startLaurel({ testClock: true, workers: true }));
 beforeAll(async () => {
-  laurel = await startLaurel({ testClock: true, workers: true });
   await to('2030-03-01T12:00:00Z');
   await laurel.admin.put('/v1/configuration', CONFIGURATION);
 });
-afterAll(() => laurel.close());
 
 const to = (now: string) => laurel.admin.put('/v1/clock', { now });
 const send = async (id: string, value: number, land?: string) =>

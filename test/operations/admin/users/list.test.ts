@@ -1,8 +1,8 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
-import { startLaurel, type TestLaurel } from '../../../laurel.ts';
+import { beforeAll, expect, test, vi } from 'vitest';
+import { startLaurel } from '../../../laurel.ts';
 import { STUDY_APP } from '../../../study-app.ts';
+import { opened } from '../../../stack/opened.ts';
 
-let laurel: TestLaurel;
 const USERS = [
   { id: 'anna-1', name: 'Anna Lovelace', email: 'anna@example.com', attributes: { plan: 'pro' } },
   { id: 'anna-2', name: 'Björk Ångström' },
@@ -12,12 +12,11 @@ const USERS = [
   { id: 'love', name: 'Zoë' },
 ];
 
+const laurel = opened(() => startLaurel({ configuration: STUDY_APP, workers: true }));
 beforeAll(async () => {
-  laurel = await startLaurel({ configuration: STUDY_APP, workers: true });
   for (const user of USERS) await laurel.app.post('/v1/users', user);
   await vi.waitUntil(async () => (await list()).length === USERS.length, { timeout: 120_000 });
 });
-afterAll(() => laurel.close());
 
 const list = async (query = ''): Promise<string[]> =>
   (await laurel.admin.get(`/v1/users${query}`)).body.map(({ id }: { id: string }) => id);

@@ -1,15 +1,15 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { expect, test } from 'vitest';
 import { FixedClock } from '../../../../src/clock.ts';
-import { startLaurel, type TestLaurel } from '../../../laurel.ts';
+import { startLaurel } from '../../../laurel.ts';
 import { LiveClient } from '../../../live/live-client.ts';
 import { STUDY_APP } from '../../../study-app.ts';
 import { differencesIn } from '../../../differences.ts';
+import { opened } from '../../../stack/opened.ts';
 
 const DAY_MS = 86_400_000;
-let laurel: TestLaurel;
 const clock = new FixedClock(Date.UTC(2026, 10, 18, 12));
-beforeAll(async () => {
+const laurel = opened(async () => {
   const configuration = {
     ...STUDY_APP,
     attributes: [...STUDY_APP.attributes!, { key: 'userId', name: 'ID elsewhere', type: 'user' as const }],
@@ -19,9 +19,8 @@ beforeAll(async () => {
         : metric,
     ),
   };
-  laurel = await startLaurel({ configuration, clock, workers: true, spread: 1 });
+  return startLaurel({ configuration, clock, workers: true, spread: 1 });
 });
-afterAll(() => laurel.close());
 
 const send = (id: string, value: number, key?: string, more: object = {}) =>
   laurel.app.post(

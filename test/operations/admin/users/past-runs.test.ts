@@ -1,18 +1,17 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startLaurel, type TestLaurel } from '../../../laurel.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { startLaurel } from '../../../laurel.ts';
 import { filled } from '../../../engine/recomputations/recompute-laurel.ts';
 import { STUDY_APP } from '../../../study-app.ts';
+import { opened } from '../../../stack/opened.ts';
 
-let laurel: TestLaurel;
+const laurel = opened(() => startLaurel({ testClock: true, workers: true }));
 beforeAll(async () => {
-  laurel = await startLaurel({ testClock: true, workers: true });
   // Before anything is configured: otherwise each day until then would be checked.
   await clock('2037-12-01T12:00:00Z');
   const { status } = await laurel.admin.put('/v1/configuration', STUDY_APP);
   if (status !== 200) throw new Error('The configuration was refused.');
   await filled(laurel);
 });
-afterAll(() => laurel.close());
 
 const clock = async (now: string): Promise<void> => {
   const { status, body } = await laurel.admin.put('/v1/clock', { now });

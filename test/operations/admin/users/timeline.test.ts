@@ -1,16 +1,13 @@
-import { afterAll, beforeAll, describe, expect, test } from 'vitest';
+import { describe, expect, test } from 'vitest';
 import { FixedClock } from '../../../../src/clock.ts';
 import type { TimelineEntry, TimelinePage } from '../../../../src/domain/administration/timeline.ts';
-import { startLaurel, type TestLaurel } from '../../../laurel.ts';
+import { startLaurel } from '../../../laurel.ts';
 import { STUDY_APP } from '../../../study-app.ts';
+import { opened } from '../../../stack/opened.ts';
 
 const NOW = Date.UTC(2026, 10, 18, 12);
 const clock = new FixedClock(NOW);
-let laurel: TestLaurel;
-beforeAll(async () => {
-  laurel = await startLaurel({ configuration: STUDY_APP, clock, workers: true });
-});
-afterAll(() => laurel.close());
+const laurel = opened(() => startLaurel({ configuration: STUDY_APP, clock, workers: true }));
 
 const read = (id: string, query = '') => laurel.admin.get(`/v1/users/${encodeURIComponent(id)}/timeline${query}`);
 

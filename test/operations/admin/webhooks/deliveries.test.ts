@@ -1,12 +1,13 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { createResources } from '../../../../src/catalog/resources.ts';
 import { FixedClock } from '../../../../src/clock.ts';
 import type { WebhookDelivery } from '../../../../src/domain/notifications/webhook.ts';
 import { disableWebhook } from '../../../../src/engine/webhooks/deliveries.ts';
 import { leaseWebhooks } from '../../../../src/postgres/webhooks/tries.ts';
-import { startLaurel, type TestLaurel } from '../../../laurel.ts';
+import { startLaurel } from '../../../laurel.ts';
 import { settleMessages, storeMessages } from './stored-messages.ts';
+import { opened } from '../../../stack/opened.ts';
 
 // Without workers, so that nothing is sent: the test writes the log itself.
 const HOUR_MS = 3_600_000;
@@ -14,17 +15,13 @@ const NOW_MS = Date.UTC(2026, 10, 22, 9);
 const NOBODY = '00000000-0000-7000-8000-000000000000';
 const HOOK = { name: 'News', url: 'https://example.com/laurel', events: ['points.changed'] };
 const iso = (ms: number): string => new Date(ms).toISOString();
-let laurel: TestLaurel;
 let webhookId: string;
 let path: string;
-beforeAll(async () => {
-  laurel = await startLaurel({ clock: new FixedClock(NOW_MS) });
-});
+const laurel = opened(() => startLaurel({ clock: new FixedClock(NOW_MS) }));
 beforeEach(async () => {
   webhookId = (await laurel.admin.post('/v1/webhooks', [HOOK])).body.created[0].id;
   path = `/v1/webhooks/${webhookId}`;
 });
-afterAll(() => laurel.close());
 
 const store = (...messages: Parameters<typeof storeMessages>[1][number][]) => storeMessages(laurel.pool, messages);
 const idsOf = (body: { deliveries: WebhookDelivery[] }): string[] => body.deliveries.map(({ id }) => id);

@@ -1,15 +1,15 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
-import { startLaurel, type TestLaurel } from '../../../laurel.ts';
+import { beforeAll, expect, test } from 'vitest';
+import { startLaurel } from '../../../laurel.ts';
 import { STUDY_APP } from '../../../study-app.ts';
 import { says } from '../../issue.ts';
+import { opened } from '../../../stack/opened.ts';
 
 const PATH = '/v1/webhooks';
 const HOOK = { name: 'News', url: 'https://example.com/laurel', events: ['achievement.completed'] };
 const NOBODY = '00000000-0000-7000-8000-000000000000';
-let laurel: TestLaurel;
 let ids: { metric: string; board: string; system: string };
+const laurel = opened(() => startLaurel({ configuration: STUDY_APP }));
 beforeAll(async () => {
-  laurel = await startLaurel({ configuration: STUDY_APP });
   const first = async (path: string): Promise<string> => (await laurel.admin.get(path)).body[0].id;
   ids = {
     metric: await first('/v1/metrics'),
@@ -17,7 +17,6 @@ beforeAll(async () => {
     system: await first('/v1/points'),
   };
 });
-afterAll(() => laurel.close());
 
 const create = async (...items: object[]) => laurel.admin.post(PATH, items);
 

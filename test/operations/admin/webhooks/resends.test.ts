@@ -1,10 +1,11 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import type { Webhook } from '../../../../src/domain/catalog.ts';
 import { FixedClock } from '../../../../src/clock.ts';
 import { JobRunner } from '../../../../src/engine/schedule/job-runner.ts';
 import { createResends, createWebhookDeliveries } from '../../../../src/engine/webhooks/webhook-deliveries.ts';
-import { startLaurel, type TestLaurel } from '../../../laurel.ts';
+import { startLaurel } from '../../../laurel.ts';
 import { settleMessages, storeMessages } from './stored-messages.ts';
+import { opened } from '../../../stack/opened.ts';
 
 // Without workers: the test does their part step by step.
 const NOW_MS = Date.UTC(2026, 10, 22, 9);
@@ -12,17 +13,13 @@ const HOUR_MS = 3_600_000;
 const HOOK = { name: 'News', url: 'https://example.com/laurel', events: ['points.changed'] };
 const clock = new FixedClock(NOW_MS);
 const iso = (ms: number): string => new Date(ms).toISOString();
-let laurel: TestLaurel;
 let webhookId: string;
 let path: string;
-beforeAll(async () => {
-  laurel = await startLaurel({ clock });
-});
+const laurel = opened(() => startLaurel({ clock }));
 beforeEach(async () => {
   webhookId = (await laurel.admin.post('/v1/webhooks', [HOOK])).body.created[0].id;
   path = `/v1/webhooks/${webhookId}`;
 });
-afterAll(() => laurel.close());
 
 /** A worker that resends. */
 const runner = (onQueued = (): unknown => undefined): JobRunner =>

@@ -1,21 +1,18 @@
-import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest';
+import { describe, expect, onTestFinished, test } from 'vitest';
 import { FixedClock } from '../../../../src/clock.ts';
 import { WEBHOOK_EVENTS } from '../../../../src/domain/notifications/webhook.ts';
 import { signingSecrets } from '../../../../src/postgres/webhooks/secrets.ts';
-import { startLaurel, type TestLaurel } from '../../../laurel.ts';
+import { startLaurel } from '../../../laurel.ts';
 import { STUDY_APP } from '../../../study-app.ts';
 import { says } from '../../issue.ts';
+import { opened } from '../../../stack/opened.ts';
 
 const NOBODY = '00000000-0000-7000-8000-000000000000';
 const PATH = '/v1/webhooks';
 const HOOK = { name: 'News', url: 'https://example.com/laurel', events: ['achievement.completed'] };
 const DAY_MS = 86_400_000;
 const NOW_MS = Date.UTC(2026, 10, 22, 9);
-let laurel: TestLaurel;
-beforeAll(async () => {
-  laurel = await startLaurel({ configuration: STUDY_APP, clock: new FixedClock(NOW_MS) });
-});
-afterAll(() => laurel.close());
+const laurel = opened(() => startLaurel({ configuration: STUDY_APP, clock: new FixedClock(NOW_MS) }));
 
 const create = async (...items: object[]) => laurel.admin.post(PATH, items);
 const withUrl = (url: string): object => ({ ...HOOK, url });

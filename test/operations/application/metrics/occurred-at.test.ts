@@ -1,19 +1,16 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
+import { beforeEach, expect, test } from 'vitest';
 import { FixedClock } from '../../../../src/clock.ts';
 import { verify } from '../../../../src/engine/rebuild/verify.ts';
 import { redisReady } from '../../../../src/redis/client.ts';
 import { rebuildByHand } from '../../../engine/rebuild/by-hand.ts';
-import { startLaurel, type TestLaurel } from '../../../laurel.ts';
+import { startLaurel } from '../../../laurel.ts';
 import { STUDY_APP } from '../../../study-app.ts';
+import { opened } from '../../../stack/opened.ts';
 
 const PATH = '/v1/metrics/flips/event';
 const clock = new FixedClock(Date.parse('2026-11-18T12:00:00Z'));
 
-let laurel: TestLaurel;
-beforeAll(async () => {
-  laurel = await startLaurel({ configuration: STUDY_APP, workers: true, clock });
-});
-afterAll(() => laurel.close());
+const laurel = opened(() => startLaurel({ configuration: STUDY_APP, workers: true, clock }));
 beforeEach(async () => {
   await laurel.admin.patch('/v1/events/settings', { lateEventDays: 35, clientsMaySendLate: false });
 });

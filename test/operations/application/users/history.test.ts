@@ -1,16 +1,16 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { beforeAll, expect, test, vi } from 'vitest';
 import { FixedClock } from '../../../../src/clock.ts';
-import { startLaurel, type TestLaurel } from '../../../laurel.ts';
+import { startLaurel } from '../../../laurel.ts';
 import { STUDY_APP } from '../../../study-app.ts';
+import { opened } from '../../../stack/opened.ts';
 
-let laurel: TestLaurel;
 const clock = new FixedClock(Date.UTC(2026, 10, 18, 12));
 // 12:00 UTC on 18 November is 01:00 on the 19th there.
 const user = { id: 'ada lovelace/1', tz: 'Pacific/Auckland' };
 const at = `/v1/users/${encodeURIComponent(user.id)}`;
 
+const laurel = opened(() => startLaurel({ configuration: STUDY_APP, workers: true, clock }));
 beforeAll(async () => {
-  laurel = await startLaurel({ configuration: STUDY_APP, workers: true, clock });
   for (const [hours, metric, value] of [
     [0, 'flips', 5],
     [0, 'minutes', 0.1],
@@ -29,7 +29,6 @@ beforeAll(async () => {
     (await laurel.pool.query<{ n: number }>('SELECT count(*) AS n FROM events')).rows[0]?.n === 4;
   await vi.waitUntil(stored, { timeout: 120_000 });
 });
-afterAll(() => laurel.close());
 
 const range = (aggregation: string, startDate: string, endDate: string): string =>
   `event-summary?aggregation=${aggregation}&startDate=${startDate}&endDate=${endDate}`;

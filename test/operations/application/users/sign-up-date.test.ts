@@ -1,6 +1,7 @@
-import { afterAll, beforeAll, expect, test } from 'vitest';
+import { beforeAll, expect, test } from 'vitest';
 import type { Configuration } from '../../../../src/domain/configuration.ts';
-import { startLaurel, type TestLaurel } from '../../../laurel.ts';
+import { startLaurel } from '../../../laurel.ts';
+import { opened } from '../../../stack/opened.ts';
 
 const anniversary = (years: number, more: object = {}) => ({
   key: `years-${years}`,
@@ -32,12 +33,10 @@ const CONFIGURATION: Configuration = {
   ],
 };
 
-let laurel: TestLaurel;
+const laurel = opened(() => startLaurel({ testClock: true, workers: true, configuration: CONFIGURATION }));
 beforeAll(async () => {
-  laurel = await startLaurel({ testClock: true, workers: true, configuration: CONFIGURATION });
   await clock('2030-03-01T12:00:00Z');
 });
-afterAll(() => laurel.close());
 
 const clock = async (now: string): Promise<void> => {
   expect((await laurel.admin.put('/v1/clock', { now })).status).toBe(200);

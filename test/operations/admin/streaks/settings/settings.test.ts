@@ -1,14 +1,11 @@
-import { afterAll, beforeAll, beforeEach, expect, test } from 'vitest';
-import { startLaurel, type TestLaurel } from '../../../../laurel.ts';
+import { beforeEach, expect, test } from 'vitest';
+import { startLaurel } from '../../../../laurel.ts';
 import { STUDY_APP } from '../../../../study-app.ts';
+import { opened } from '../../../../stack/opened.ts';
 
 // The client checks every answer against the contract.
 const PATH = '/v1/streaks/settings';
-let laurel: TestLaurel;
-beforeAll(async () => {
-  laurel = await startLaurel({ configuration: STUDY_APP });
-});
-afterAll(() => laurel.close());
+const laurel = opened(() => startLaurel({ configuration: STUDY_APP }));
 beforeEach(async () => {
   const nothing = { frequency: 'daily', daysOff: [], metrics: [], personalization: false, freezes: null };
   await laurel.admin.patch(PATH, nothing);
