@@ -3,7 +3,7 @@ import { expect, test } from 'vitest';
 import { SCREENS } from './screens.ts';
 
 const ROUTES = [
-  ...readFileSync('console/src/router.tsx', 'utf8').matchAll(/^ {4}'(\/[^']*)',$|\bpath: '(\/[^']*)'/gm),
+  ...readFileSync('console/src/router.tsx', 'utf8').matchAll(/\bat\('(\/[^']*)'|\bpath: '(\/[^']*)'/g),
 ].map(([, listed, created]) => (listed ?? created)!);
 
 test('every route of the console has a screenshot', () => {

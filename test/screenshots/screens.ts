@@ -38,6 +38,8 @@ export const SCREENS: readonly { name: string; path: string }[] = [
   { name: 'messages-channel', path: '/messages/channel' },
   { name: 'messages-log', path: '/messages/log' },
   { name: 'messages-template', path: '/messages/achievement_completed/all' },
+  { name: 'messages-push', path: '/messages/push' },
+  { name: 'messages-push-template', path: '/messages/push/achievement_completed/all' },
   { name: 'messages-push-channels', path: '/messages/push-channels' },
   { name: 'webhooks', path: '/webhooks' },
   { name: 'webhook', path: '/webhooks/{webhookId}' },

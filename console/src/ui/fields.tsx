@@ -43,7 +43,7 @@ export const FieldGroup = ({ label, hint, problem, children }: LabelledProps) =>
   </fieldset>
 );
 
-/** What is wrong with an input. */
+/** The problem of an input. */
 export const ProblemText = ({ of }: { of: string | undefined }) =>
   of !== undefined && (
     <p role="alert" className="text-danger">
