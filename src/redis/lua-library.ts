@@ -221,9 +221,10 @@ const GARBAGE_PAUSE = 400;
 
 /**
  * How much Lua collects for what it allocates, in percent; the default is 200. Redis makes a step of the collection every 50 calls, so
- * that it never pauses; with 130, garbage takes up to seven times the retained data.
+ * that it never pauses. Little is retained, so a slow collection costs little memory: at 6,000 events a second, functions take 3.3 MB
+ * at most. Below 25, small objects would become garbage faster than Lua sweeps them.
  */
-const GARBAGE_STEP = 130;
+const GARBAGE_STEP = 50;
 
 const MAIN = /^local function main\(\)$/m;
 

@@ -1,6 +1,10 @@
 // The process of an attacker: sends one request again and again until the test ends it. Reads the answers without parsing them.
 import { Agent, request } from 'node:http';
+import { constants, setPriority } from 'node:os';
 import { setTimeout as sleep } from 'node:timers/promises';
+
+// An attacker uses another machine; here, what the processes of the server and the victim leave.
+setPriority(constants.priority.PRIORITY_LOW);
 
 let sent = 0;
 
