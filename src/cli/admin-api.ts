@@ -8,6 +8,8 @@ export interface AdminOptions {
   key?: string;
   tenant?: string;
   json?: boolean;
+  /** The option that gave `url`, for messages; by default `--url`. */
+  urlOption?: string;
 }
 
 /** The Admin API refused a request, or did not answer. */
@@ -51,7 +53,7 @@ export function withAdminOptionsAnywhere(laurel: Command): Command {
 
 /** Sends a request and returns the answer's body, whose type the caller states. Ends the command if it is refused or not answered. */
 export async function askAdmin<T = unknown>(
-  { url, key, tenant }: AdminOptions,
+  { url, key, tenant, urlOption = '--url' }: AdminOptions,
   request: { method: 'GET' | 'POST' | 'PUT' | 'PATCH' | 'DELETE'; path: string; body?: unknown; timeoutMs?: number },
 ): Promise<T> {
   const { method, path, body, timeoutMs = TIMEOUT_MS } = request;
@@ -66,10 +68,11 @@ export async function askAdmin<T = unknown>(
     headers,
     ...(body !== undefined && { body: JSON.stringify(body) }),
     timeoutMs,
+    urlOption,
   });
   if (response.status >= 300 && response.status < 400)
     throw new AdminRefusal(
-      `${url} redirects, and the key is sent nowhere else: --url must be the address of Laurel itself.`,
+      `${url} redirects, and the key is sent nowhere else: ${urlOption} must be the address of Laurel itself.`,
       response.status,
     );
   if (response.status === 204) return undefined as T;
@@ -155,7 +158,7 @@ export function addressOf(url: string, path: string): URL {
 
 async function send(
   address: URL,
-  { timeoutMs, ...request }: RequestInit & { timeoutMs: number },
+  { timeoutMs, urlOption, ...request }: RequestInit & { timeoutMs: number; urlOption: string },
 ): Promise<{ status: number; text: string }> {
   try {
     // A redirect could send the key elsewhere.
@@ -170,7 +173,10 @@ async function send(
         : cause instanceof Error
           ? ((cause as NodeJS.ErrnoException).code ?? cause.message)
           : message;
-    throw new AdminRefusal(`Laurel does not answer at ${address.origin} (${why}). Is it running? --url says where.`, 0);
+    throw new AdminRefusal(
+      `Laurel does not answer at ${address.origin} (${why}). Is it running? ${urlOption} says where.`,
+      0,
+    );
   }
 }
 

@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { CommandError, examples, print } from './command.ts';
 
 interface Options {
@@ -11,7 +11,11 @@ export function addConsole(laurel: Command): void {
   laurel
     .command('console')
     .description('print a link that signs in to the console, once, within 15 minutes')
-    .option('--url <url>', 'the Admin API as your browser reaches it; by default on this machine')
+    .addOption(
+      new Option('--url <url>', 'the Admin API as your browser reaches it; by default on this machine').env(
+        'ADMIN_URL',
+      ),
+    )
     .option('--json', 'print JSON')
     .addHelpText('after', examples('console', 'console --url https://laurel.example.org'))
     .action(run);

@@ -37,7 +37,7 @@ export function addPreferences(users: Command): void {
     )
     .action(async (id: string, { notify, appUrl, ...options }: PreferencesOptions) => {
       const path = `/v1/users/${encodeURIComponent(id)}/preferences`;
-      const application = { ...options, url: appUrl };
+      const application = { ...options, url: appUrl, urlOption: '--app-url' };
       const preferences = await askAdmin<UserPreferencesResponse>(
         application,
         notify === undefined ? { method: 'GET', path } : { method: 'PATCH', path, body: { notifications: notify } },

@@ -74,6 +74,8 @@ async function run(file: string | undefined, options: Options): Promise<void> {
   if (single && file !== undefined) throw new CommandError('Give a file or --metric, not both.');
   if (single && (options.user === undefined || options.value === undefined || Number.isNaN(options.value)))
     throw new CommandError('--metric needs --user and a number as --value.');
+  if (!single && (options.user ?? options.value ?? options.at ?? Object.keys(options.attribute)[0]) !== undefined)
+    throw new CommandError('--user, --value, --attribute and --at need --metric: events of a file have their own.');
   const source = file ?? '-';
   if (!single && source === '-' && process.stdin.isTTY)
     throw new CommandError('Nothing to send: name a file, or use --metric, --user and --value.');

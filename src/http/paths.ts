@@ -109,10 +109,11 @@ const MOST_STEP = 40;
 const STEP_SHARE = 0.4;
 const ROOT = '/v1';
 
-/** The path itself, and what it is without a mistake in the base address: no `/v1`, `/v1` twice, or a slash at the end. */
+/** The path itself, and what it is without a mistake in the base address: no `/v1`, `/v1` twice, a slash twice or at the end. */
 function meantPaths(path: string): string[] {
   const meant = [path, `${ROOT}${path}`];
   if (path.startsWith(`${ROOT}${ROOT}/`)) meant.push(path.slice(ROOT.length));
+  if (path.includes('//')) meant.push(path.replaceAll(/\/{2,}/g, '/'));
   if (path.endsWith('/')) meant.push(path.slice(0, -1));
   return meant;
 }
@@ -131,11 +132,21 @@ export function similarPathHint(
         return edits === Infinity ? [] : [{ ...each, edits, isOther: Number(each.method !== method) }];
       })
       .toSorted((one, other) => one.edits - other.edits || one.isOther - other.isOther);
-    // Without an edit, the path exists, and only the method is wrong.
-    if (found.length === 0 || found[0]!.edits === 0) return undefined;
-    return `Did you mean ${found[0]!.method.toUpperCase()} ${found[0]!.path}?`;
+    if (found.length === 0) return undefined;
+    // Without an edit, the path exists, and only the method is wrong: lists are changed at the path without an ID.
+    const [nearest] =
+      found[0]!.edits > 0
+        ? found
+        : declared.filter((each) => each.method === method && isListOf(each.steps, meant[0]!));
+    return nearest && `Did you mean ${nearest.method.toUpperCase()} ${nearest.path}?`;
   };
 }
+
+/** Whether `steps` are those of a declared path that ends with a name, and one more, such as an ID. */
+const isListOf = (declared: readonly string[], steps: readonly string[]): boolean =>
+  declared.length === steps.length - 1 &&
+  !declared.at(-1)!.startsWith('{') &&
+  declared.every((step, at) => fits(step, steps[at]));
 
 /** Characters to change in the one literal step that differs; Infinity if these are too many, or more steps differ. */
 function editsOf(declared: readonly string[], steps: readonly string[]): number {

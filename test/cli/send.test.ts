@@ -30,6 +30,10 @@ test('one event', async () => {
   expect(sent).toMatchObject({ code: 0, out: '1 event: 1 processed.\n' });
   expect(await total('one')).toBe(2.5);
   expect(await send('--metric', 'flips', '--user', 'one')).toMatchObject({ code: 2, out: '' });
+  expect(await send('--user', 'one', '--value', '1')).toMatchObject({
+    code: 2,
+    err: expect.stringContaining('need --metric'),
+  });
   const unknown = await send('--metric', 'flps', '--user', 'one', '--value', '1');
   expect(unknown).toMatchObject({ code: 1, out: expect.stringContaining("no metric with the key 'flps'") });
 });

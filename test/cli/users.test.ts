@@ -43,6 +43,8 @@ test('preferences: shown and changed, by kind of message', async () => {
   expect((await preferences('--notify', 'party=email')).err).toContain('The kind must be one of: streak_reminder, ');
   for (const channels of ['recap', 'recap=', 'recap=fax'])
     expect((await preferences('--notify', channels)).err).toContain('After the kind comes =');
+  const away = await cli('preferences', 'pia', '--app-url', 'http://127.0.0.1:1');
+  expect(away).toMatchObject({ code: 2, err: expect.stringContaining('Is it running? --app-url says where.') });
   const nobody = await cli('preferences', 'nobody', '--app-url', laurel.appUrl);
   expect(nobody).toMatchObject({ code: 2, err: expect.stringContaining('404') });
 });
@@ -95,6 +97,8 @@ test('console prints a link that signs in once, without a key', async () => {
       body: JSON.stringify({ token }),
     });
   expect([(await signIn()).status, (await signIn()).status]).toEqual([201, 401]);
+  const named = await runCli(['console'], { ...variables, ADMIN_URL: laurel.adminUrl });
+  expect(named.out).toContain(`${laurel.adminUrl}/console#token=`);
   const elsewhere = await runCli(['console'], { DATABASE_URL: undefined, DATA_DIR: '/nonexistent' });
   expect(elsewhere).toMatchObject({
     code: 2,

@@ -116,6 +116,8 @@ describe.skipIf(!hasBrowser)('starting at the link of a first start', () => {
   test('signing out ends the session; the old address asks for a key and returns to itself', async () => {
     const { page } = watched;
     await page.getByRole('button', { name: 'Sign out' }).click();
+    // For a person who has lost the key.
+    await page.getByText('npx laurel console').waitFor();
     await page.getByLabel('Admin key').fill('adm_nobody.AAAA');
     await page.getByRole('button', { name: 'Sign in' }).click();
     await page.getByRole('alert').waitFor();

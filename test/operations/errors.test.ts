@@ -182,10 +182,14 @@ test('an unknown path has a hint if it is nearly one of the port', () => {
   expect(hintOf('post', '/metrics/flips/event')).toBe('Did you mean POST /v1/metrics/{key}/event?');
   expect(hintOf('post', '/v1/v1/metrics/flips/event')).toBe('Did you mean POST /v1/metrics/{key}/event?');
   expect(hintOf('post', '/v1/metrics/flips/event/')).toBe('Did you mean POST /v1/metrics/{key}/event?');
+  expect(hintOf('post', '//v1/metrics/flips/event')).toBe('Did you mean POST /v1/metrics/{key}/event?');
   expect(hintOf('get', '/v1/leaderboard')).toBe('Did you mean GET /v1/leaderboards?');
   expect(hintOf('patch', '/v1/user/ada')).toBe('Did you mean PATCH /v1/users/{id}?');
   for (const path of ['/', '/v1', '/v1/nothing', '/v1/metrics//events', '/robots.txt', `/v1/${'x'.repeat(60_000)}`])
     expect([path, hintOf('get', path)]).toEqual([path, undefined]);
   // The method is wrong, not the path.
   expect(hintOf('delete', '/v1/users/ada')).toBeUndefined();
+  // Lists are changed at the path without an ID.
+  expect(hintOf('post', '/v1/users/ada')).toBe('Did you mean POST /v1/users?');
+  expect(similarPathHint(adminOperations)('patch', '/v1/metrics/flips')).toBe('Did you mean PATCH /v1/metrics?');
 });

@@ -39,8 +39,8 @@ export function SignIn() {
           Sign in
         </Button>
         <p className="text-muted">
-          The first start prints the key, and a link that signs you in once. A session lasts 12 hours. With a read-only
-          key you can see everything and change nothing.
+          The first start prints the key, and a link that signs you in once; <code>npx laurel console</code> prints
+          another link. A session lasts 12 hours. With a read-only key you can see everything and change nothing.
         </p>
       </form>
     </main>
