@@ -90,5 +90,3 @@ export function createTemplateTests(options: TemplateTestsOptions) {
 
   return { email, push };
 }
-
-export type TemplateTests = ReturnType<typeof createTemplateTests>;

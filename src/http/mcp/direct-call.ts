@@ -2,7 +2,7 @@ import type { Span } from '@opentelemetry/api';
 import type { Author } from '../../domain/administration/author.ts';
 import { AppError } from '../../errors.ts';
 import type { Answer, Call, Caller, Operation } from '../../operations/operation.ts';
-import type { Services } from '../../operations/services.ts';
+import type { Services } from '../../engine/services.ts';
 import { requireScope } from '../access/auth.ts';
 import type { ExchangeContext } from '../exchange-context.ts';
 import { decodeParam } from '../parameters.ts';
