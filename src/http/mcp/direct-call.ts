@@ -7,6 +7,7 @@ import { requireScope } from '../access/auth.ts';
 import type { ExchangeContext } from '../exchange-context.ts';
 import { decodeParam } from '../parameters.ts';
 import { readIdempotencyKey } from '../request-head.ts';
+import { notReady } from '../respond.ts';
 import { routeOf, type Route } from '../route.ts';
 
 /** Maximum characters of an answer. Larger ones are for programs, not for a conversation. */
@@ -73,7 +74,7 @@ export class DirectCalls {
     const query = route.readQuery?.(rawQuery(named.query));
     const body = this.body(route, named.body);
     if (operation.needsRedis && !this.context.isReady(operation.scope === 'tenant' ? tenant.no : null))
-      throw new AppError('unavailable', 'Redis is away, or is being filled from Postgres; try again in a moment.');
+      throw notReady();
     const idempotencyKey = operation.idempotent ? readIdempotencyKey(named.idempotencyKey ?? null) : null;
     return { params, query, body, idempotencyKey, tenant, caller, by, ...(span && { span }) };
   }
