@@ -5,7 +5,6 @@
  *
  *   npm run bench -- contention [events per connection] [rounds] [frontends]
  */
-import { once } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Pool as HttpPool } from 'undici';
 import { DEMO } from '../src/catalog/demo.ts';
@@ -68,7 +67,7 @@ const spent = new Map<string, number>();
 
 const servers = await temporaryServers({ durable: true });
 const shape = await benchShape(await demoCatalog(servers.pool, CONFIGURATION));
-const { main, appPort, adminPort } = await startMain(PACKAGE_ROOT, {
+const { pid, appPort, adminPort, stop } = await startMain(PACKAGE_ROOT, {
   REDIS_URL: servers.redisUrl,
   DATABASE_URL: servers.databaseUrl,
   ADMIN_API_KEY: API_KEY,
@@ -185,7 +184,7 @@ try {
   for (let round = 0; round <= ROUNDS; round += 1)
     for (const [name, crowd] of Object.entries(CROWDS)) {
       const seed = 4 * round + ('users' in crowd ? 0 : 2);
-      const cpu = { all: treeCpu(main.pid!), redis: (await redisUse(servers.redis)).cpu };
+      const cpu = { all: treeCpu(pid), redis: (await redisUse(servers.redis)).cpu };
       // In the first round, most users do not exist yet, so it does not count.
       const [events, batches, spendings] = await Promise.all([
         send('event', crowd, seed),
@@ -198,7 +197,7 @@ try {
       const micros = (cpuSeconds: number): string => ((cpuSeconds / CHANGES) * 1e6).toFixed(0);
       console.log(
         `${name.padEnd(10)} ${(CHANGES / seconds).toFixed(0).padStart(6)} changes/s; p99 of events ${events.p99.toFixed(0)} ms, batches ` +
-          `${batches.p99.toFixed(0)} ms, spendings ${spendings.p99.toFixed(0)} ms; CPU in µs a change: Laurel ${micros(treeCpu(main.pid!) - cpu.all)}, ` +
+          `${batches.p99.toFixed(0)} ms, spendings ${spendings.p99.toFixed(0)} ms; CPU in µs a change: Laurel ${micros(treeCpu(pid) - cpu.all)}, ` +
           `Redis ${micros((await redisUse(servers.redis)).cpu - cpu.redis)}`,
       );
     }
@@ -211,9 +210,7 @@ try {
   if (differences.length > 0) throw new Error(differences.join('\n'));
   console.log(`Totals, balances and ranks of ${checked.length} users are exact.`);
 } finally {
-  const ended = once(main, 'exit');
-  main.kill('SIGTERM');
-  await ended;
+  await stop();
   for (const load of Object.values(loads)) await load.end();
   await http.close();
   await servers.close();

@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
+import { type AdminOptions, askAdmin } from '../src/cli/admin-api.ts';
 import type { Configuration } from '../src/domain/configuration.ts';
 import { dayOf } from '../src/domain/periods.ts';
 import { loadCatalog } from '../src/postgres/catalog.ts';
@@ -20,27 +21,20 @@ export interface Crowds {
  * Adds the two metrics and leaderboards to the catalog, like an admin, and members directly to their sorted sets: they
  * represent earlier users.
  */
-export async function makeCrowds(options: {
-  adminUrl: string;
-  apiKey: string;
-  redis: Redis;
-  pool: Pool;
-}): Promise<Crowds> {
-  const { adminUrl, apiKey, redis, pool } = options;
+export async function makeCrowds(options: { admin: AdminOptions; redis: Redis; pool: Pool }): Promise<Crowds> {
+  const { admin, redis, pool } = options;
   const crowds: Crowds = { small: 'crowd-of-a-thousand', large: 'crowd-of-a-million' };
-  const headers = { 'x-api-key': apiKey, 'content-type': 'application/json' };
-  const url = `${adminUrl}/v1/configuration`;
-  const now = (await (await fetch(url, { headers })).json()) as Required<Configuration>;
+  const path = '/v1/configuration';
+  const now = await askAdmin<Required<Configuration>>(admin, { method: 'GET', path });
   const keys = Object.values(crowds) as string[];
-  const changed = {
+  const body = {
     metrics: [...now.metrics, ...keys.map((key) => ({ key, name: key }))],
     leaderboards: [
       ...now.leaderboards,
       ...keys.map((key) => ({ key, name: key, rankBy: 'metric', metricKey: key, start: START, status: 'active' })),
     ],
   };
-  const answer = await fetch(`${url}?demo=keep`, { method: 'PUT', headers, body: JSON.stringify(changed) });
-  if (answer.status !== 200) throw new Error(`The crowds' leaderboards were refused: ${await answer.text()}`);
+  await askAdmin(admin, { method: 'PUT', path: `${path}?demo=keep`, body });
 
   const catalog = await loadCatalog(pool, 0);
   for (const [size, members] of Object.entries(CROWDS)) {

@@ -7,7 +7,6 @@
  *
  * The other checkout runs at the same time, so that both meet the same machine.
  */
-import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -55,9 +54,9 @@ async function startInstallation(root: string): Promise<Installation> {
   const redis = createRedis(redisServer.url);
   redis.on('error', () => undefined);
   await redisReady(redis);
-  const { main } = await startMain(root, { REDIS_URL: redisServer.url, DATABASE_URL: postgres.url });
+  const main = await startMain(root, { REDIS_URL: redisServer.url, DATABASE_URL: postgres.url });
   const child = (file: string): number => {
-    const found = childrenOf(main.pid!).find(({ command }) => command.includes(file));
+    const found = childrenOf(main.pid).find(({ command }) => command.includes(file));
     if (found === undefined) throw new Error(`${root} runs no ${file}.`);
     return found.pid;
   };
@@ -66,7 +65,7 @@ async function startInstallation(root: string): Promise<Installation> {
     use: async () => ({
       worker: processCpu(worker),
       frontend: processCpu(frontend),
-      main: processCpu(main.pid!),
+      main: processCpu(main.pid),
       redis: (await redisUse(redis)).cpu,
       postgres: treeCpu(postgres.pid),
     }),
@@ -75,9 +74,7 @@ async function startInstallation(root: string): Promise<Installation> {
       return new Map([...calls].map(([, name, count]) => [name!, Number(count)]));
     },
     stop: async () => {
-      const ended = once(main, 'exit');
-      main.kill('SIGTERM');
-      await ended;
+      await main.stop();
       redis.disconnect();
       await Promise.all([redisServer.stop(), postgres.stop()]);
       await rm(folder, { recursive: true, force: true });

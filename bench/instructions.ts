@@ -16,7 +16,6 @@
  * With features, measures the demo catalog with each of `instructions/features.ts` alone.
  */
 import { fork, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
 import { copyFile, mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -29,6 +28,7 @@ import { startCountedRedis } from './instructions/counted-redis.ts';
 import { type Feature, FEATURES, spendPoints } from './instructions/features.ts';
 import type { Profile } from './instructions/profile.ts';
 import type { DirectJob, Outcome } from './jobs.ts';
+import { askDirect } from './stack.ts';
 import type { demoCatalog, temporaryServers } from './temporary-servers.ts';
 
 const { values, positionals } = parseArgs({
@@ -130,13 +130,7 @@ async function measure(
 }
 
 async function ask(child: ChildProcess, job: DirectJob): Promise<Outcome> {
-  const ended = new AbortController();
-  const end = (): void => ended.abort(new Error('The process that calls the function ended.'));
-  child.once('exit', end);
-  const answer = once(child, 'message', { signal: ended.signal });
-  child.send(job);
-  const [outcome] = (await answer) as [Outcome];
-  child.off('exit', end);
+  const outcome = await askDirect(child, job);
   if (outcome.processed !== job.amount)
     throw new Error(`Not every event was applied: ${JSON.stringify(outcome.statuses)}`);
   return outcome;

@@ -6,6 +6,7 @@
  *   npm run bench -- leagues [thousands of users] [events per second]
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { askAdmin } from '../src/cli/admin-api.ts';
 import { DAY_MS, dateOf } from '../src/domain/periods.ts';
 import { loadCatalog } from '../src/postgres/catalog.ts';
 import { boardKey } from '../src/redis/keys.ts';
@@ -13,7 +14,7 @@ import { onlyPart } from '../test/stack/only-part.ts';
 import { processCpu, treeCpu } from './cpu.ts';
 import type { Outcome } from './jobs.ts';
 import { steadyEvents } from './load.ts';
-import { startStack } from './stack.ts';
+import { settled, startStack } from './stack.ts';
 
 const USERS = Number(process.argv[2] ?? 100) * 1_000;
 const RATE = Number(process.argv[3] ?? 500);
@@ -30,13 +31,9 @@ try {
   const { pool, redis } = stack;
   const catalog = (await loadCatalog(pool, 0))!;
   const create = async (kind: string, resource: object): Promise<void> => {
-    const answer = await fetch(`${stack.adminUrl}/v1/${kind}`, {
-      method: 'POST',
-      headers: { 'x-api-key': stack.apiKey, 'content-type': 'application/json' },
-      body: JSON.stringify([resource]),
-    });
-    const created = (await answer.json()) as { issues: unknown[] };
-    if (created.issues.length > 0) throw new Error(JSON.stringify(created.issues));
+    const request = { method: 'POST', path: `/v1/${kind}`, body: [resource] } as const;
+    const { issues } = await askAdmin<{ issues: unknown[] }>(stack.admin, request);
+    if (issues.length > 0) throw new Error(JSON.stringify(issues));
   };
   await create('leaderboards', {
     name: 'Leagues',
@@ -56,9 +53,7 @@ try {
       inactive: 'fall',
     },
   });
-  const left = `SELECT count(*)::int AS n FROM jobs WHERE status IN ('waiting', 'running')`;
-  while ((await pool.query<{ n: number }>(left)).rows[0]!.n > 0) await sleep(500);
-  await stack.drained();
+  await settled(stack);
   const board = (await loadCatalog(pool, 0))!.leaderboards.find(({ key }) => key === 'leagues')!;
 
   stack.persist(false);

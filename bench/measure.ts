@@ -40,7 +40,7 @@ export async function measure(one: Case, round: number, options: CaseOptions, si
   if (one.webhooks !== undefined) await stack.webhooks.listen(one.webhooks);
   const beside = await one.beside?.(stack, size.amount / size.rate);
   const before = await use(stack, pid);
-  const outcome = job.kind === 'direct' ? ((await stack.direct(job)) as Outcome) : await stack.load(job);
+  const outcome = job.kind === 'direct' ? await stack.direct(job) : await stack.load(job);
   const after = await use(stack, pid);
   if (one.unpersisted) stack.persist(true);
   const answeredMs = performance.now();

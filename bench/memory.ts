@@ -9,12 +9,13 @@
  * temporary servers. Counts instead of times, so other load on the machine does not matter.
  */
 import { fork } from 'node:child_process';
-import { once } from 'node:events';
 import { join } from 'node:path';
+import { addTo } from '../src/grouped.ts';
 import { PACKAGE_ROOT } from '../src/package-root.ts';
 import { ALL_SHARDS_PATTERN, handedKey, outboxKey, SHARD_NUMBERS, tenantKey } from '../src/redis/keys.ts';
 import { redisUse } from './cpu.ts';
-import type { DirectJob, Outcome } from './jobs.ts';
+import type { DirectJob } from './jobs.ts';
+import { askDirect } from './stack.ts';
 import type { demoCatalog, temporaryServers } from './temporary-servers.ts';
 
 const [users = 20_000, eventsEach = 11] = process.argv.slice(2, 4).map(Number);
@@ -33,9 +34,7 @@ async function keysByKind(redis: Redis): Promise<Map<string, string[]>> {
     const [next, keys] = await redis.scan(cursor, 'MATCH', ALL_SHARDS_PATTERN, 'COUNT', KEYS_AT_ONCE);
     for (const key of keys) {
       const kind = tenantKey(key)?.kind ?? REST;
-      const known = kinds.get(kind);
-      if (known === undefined) kinds.set(kind, [key]);
-      else known.push(key);
+      addTo(kinds, kind, key);
     }
     cursor = next;
   } while (cursor !== '0');
@@ -66,8 +65,7 @@ async function measure(root: string): Promise<Map<string, number>> {
         seed,
         everyUser: true,
       };
-      caller.send(job);
-      const [{ processed, statuses }] = (await once(caller, 'message')) as [Outcome];
+      const { processed, statuses } = await askDirect(caller, job);
       if (processed !== users) throw new Error(`Not every event was applied: ${JSON.stringify(statuses)}`);
       // Entries that are not stored yet, or were stored seconds ago, are not part of a user's memory.
       await redis.del([...SHARD_NUMBERS.map(outboxKey), ...SHARD_NUMBERS.map(handedKey)]);

@@ -6,8 +6,7 @@
  *
  *   npm run bench -- persist [transactions a round] [rounds] [users] [directory of the data]
  */
-import { fork, type ChildProcess } from 'node:child_process';
-import { once } from 'node:events';
+import { fork } from 'node:child_process';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { loadavg, tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -22,6 +21,7 @@ import { createRedis, redisReady } from '../src/redis/client.ts';
 import { treeCpu } from './cpu.ts';
 import type { DirectJob } from './jobs.ts';
 import { median } from './rows.ts';
+import { askDirect } from './stack.ts';
 import { demoCatalog } from './temporary-servers.ts';
 
 const [transactions = 8, rounds = 5, users = 50_000] = process.argv.slice(2, 5).map(Number);
@@ -43,7 +43,7 @@ interface Bench {
   redis: Redis;
   postgres: { url: string; pid: number };
   /** Records this many events. */
-  record: (over: Pick<DirectJob, 'amount' | 'everyUser'>) => Promise<void>;
+  record: (over: Pick<DirectJob, 'amount' | 'everyUser'>) => Promise<unknown>;
 }
 
 async function main(): Promise<void> {
@@ -70,7 +70,8 @@ async function main(): Promise<void> {
     atOnce: 4,
     crowd: { users },
   } as const;
-  const record: Bench['record'] = (over) => ask(caller, { ...job, batch: EVENTS_A_CALL, seed: (seed += 1), ...over });
+  const record: Bench['record'] = (over) =>
+    askDirect(caller, { ...job, batch: EVENTS_A_CALL, seed: (seed += 1), ...over });
   try {
     await redisReady(redis);
     await migrate(pool);
@@ -146,12 +147,6 @@ async function persistRound({ redis, postgres, record }: Bench, way: string): Pr
 async function walBytes(pool: Pool): Promise<number> {
   const { rows } = await pool.query<{ bytes: string }>("SELECT pg_current_wal_insert_lsn() - '0/0' AS bytes");
   return Number(rows[0]!.bytes);
-}
-
-async function ask(child: ChildProcess, job: DirectJob): Promise<void> {
-  const answered = once(child, 'message');
-  child.send(job);
-  await answered;
 }
 
 await main();

@@ -5,7 +5,6 @@
  *
  *   npm run bench -- scaling [thousands of events per measurement] [rounds]
  */
-import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -26,6 +25,7 @@ import type { LoadJob } from './jobs.ts';
 import { MAX_BATCH } from '../src/domain/event.ts';
 import { median } from './rows.ts';
 import { KEYED, type Shape } from '../src/cli/load/events.ts';
+import { type AdminOptions, askPatiently } from '../src/cli/admin-api.ts';
 import { LoadProcesses } from '../src/cli/load/processes.ts';
 import { benchShape, runLoad } from './load.ts';
 import { startMain } from './temporary-servers.ts';
@@ -62,7 +62,7 @@ async function startInstallation(
   const folder = await mkdtemp(join(tmpdir(), 'laurel-bench-scaling-'));
   const servers = masters === 0 ? await OwnRedis.start() : await OwnCluster.start({ masters });
   const postgres = await startPostgres({ directory: join(folder, 'postgres'), password: 'bench', temporary: true });
-  const { main, appPort, adminPort } = await startMain(PACKAGE_ROOT, {
+  const { appPort, adminPort, stop } = await startMain(PACKAGE_ROOT, {
     REDIS_URL: servers.url,
     DATABASE_URL: postgres.url,
     ADMIN_API_KEY: API_KEY,
@@ -70,7 +70,7 @@ async function startInstallation(
     IDEMPOTENCY_KEYS_PER_DAY: '0',
     LOG_LEVEL: 'error',
   });
-  await spread(`http://127.0.0.1:${adminPort}/v1/spread`, shards);
+  await spread({ url: `http://127.0.0.1:${adminPort}`, key: API_KEY }, shards);
   const pool = createPool(postgres.url, { max: 1 });
   const catalog = await loadCatalog(pool, 0);
   if (catalog === null) throw new Error('There is no demo catalog.');
@@ -100,9 +100,7 @@ async function startInstallation(
       await drained(redis);
     },
     stop: async () => {
-      const ended = once(main, 'exit');
-      main.kill('SIGTERM');
-      await ended;
+      await stop();
       redis.disconnect();
       await pool.end();
       await Promise.all([postgres.stop(), servers.close()]);
@@ -112,12 +110,11 @@ async function startInstallation(
 }
 
 /** Resolves when the tenant is spread over that many shards. */
-async function spread(url: string, shards: number): Promise<void> {
-  const headers = { 'x-api-key': API_KEY, 'content-type': 'application/json' };
-  const now = async (): Promise<{ shards: number; converting: boolean }> =>
-    (await (await fetch(url, { headers })).json()) as { shards: number; converting: boolean };
+async function spread(admin: AdminOptions, shards: number): Promise<void> {
+  const path = '/v1/spread';
+  const now = () => askPatiently<{ shards: number; converting: boolean }>(admin, { method: 'GET', path });
   if ((await now()).shards === shards) return;
-  await fetch(url, { method: 'PUT', headers, body: JSON.stringify({ shards }) });
+  await askPatiently(admin, { method: 'PUT', path, body: { shards } });
   for (let is = await now(); is.shards !== shards || is.converting; is = await now()) await sleep(200);
 }
 

@@ -5,11 +5,11 @@
  *   npm run bench -- spread [thousands of users] [rounds]
  */
 import { setTimeout as sleep } from 'node:timers/promises';
+import { askPatiently } from '../src/cli/admin-api.ts';
 import { loadCatalog } from '../src/postgres/catalog.ts';
-import { processCpu, redisUse, treeCpu } from './cpu.ts';
 import { median } from './rows.ts';
 import { steadyEvents } from './load.ts';
-import { startStack } from './stack.ts';
+import { cpuOfStoring, settled, startStack } from './stack.ts';
 import { storeUsers } from './stored-users.ts';
 
 const USERS = Number(process.argv[2] ?? 200) * 1_000;
@@ -29,22 +29,13 @@ interface JobAnswer {
 
 const stack = await startStack({ users: 0 });
 try {
-  const ask = async <T>(method: string, path: string, asked: { body?: unknown; tenant?: string } = {}): Promise<T> => {
-    const { body, tenant } = asked;
-    const answer = await fetch(`${stack.adminUrl}/v1${path}`, {
-      method,
-      headers: {
-        'x-api-key': stack.apiKey,
-        'content-type': 'application/json',
-        ...(tenant !== undefined && { 'tenant-id': tenant }),
-      },
-      ...(body !== undefined && { body: JSON.stringify(body) }),
-    });
-    // Shards close for a moment when a conversion begins.
-    if (answer.status === 503) return sleep(100).then(() => ask<T>(method, path, asked));
-    if (!answer.ok) throw new Error(`${method} ${path}: ${answer.status} ${await answer.text()}`);
-    return (await answer.json()) as T;
-  };
+  /** Patiently, because shards close for a moment when a conversion begins. */
+  const ask = <T>(
+    method: 'GET' | 'POST' | 'PUT' | 'PATCH',
+    path: string,
+    { tenant, ...sent }: { body?: unknown; tenant?: string } = {},
+  ): Promise<T> =>
+    askPatiently<T>({ ...stack.admin, ...(tenant && { tenant }) }, { method, path: `/v1${path}`, ...sent });
   const { multiTenancy: _, ...configuration } = await ask<Record<string, unknown>>('GET', '/configuration');
   await ask('PATCH', '/organisation', { body: { multiTenancy: true } });
   const tenants = Object.values(TENANTS);
@@ -65,18 +56,8 @@ try {
       await sleep(100);
     }
   };
-  /** Resolves when no job is left of what the configuration began. */
-  const settled = async (): Promise<void> => {
-    const left = `SELECT count(*)::int AS n FROM jobs WHERE status IN ('waiting', 'running')`;
-    while ((await stack.pool.query<{ n: number }>(left)).rows[0]!.n > 0) await sleep(500);
-    await stack.drained();
-  };
-  const cpu = async (): Promise<number[]> => [
-    processCpu(stack.pids.worker),
-    (await redisUse(stack.redis)).cpu,
-    treeCpu(stack.pids.postgres),
-  ];
-  await settled();
+  const cpu = () => cpuOfStoring(stack);
+  await settled(stack);
   await spread(SHARDS[0]!);
   let seconds = await spread(SHARDS[1]!);
   for (const shards of SHARDS) {

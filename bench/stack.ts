@@ -3,9 +3,11 @@ import { once } from 'node:events';
 import { mkdtemp, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import { readEnv } from '../src/settings/env.ts';
+import type { AdminOptions } from '../src/cli/admin-api.ts';
 import { LoadProcesses } from '../src/cli/load/processes.ts';
 import { prepareDatabase, NODE_OPTIONS } from '../src/processes/first-start.ts';
 import { freePort } from '../src/local/free-ports.ts';
@@ -16,8 +18,9 @@ import { createPool } from '../src/postgres/pool.ts';
 import { createRedis, redisReady } from '../src/redis/client.ts';
 import { SHARDS } from '../src/redis/keys.ts';
 import { backlog } from '../src/redis/outbox.ts';
+import { processCpu, redisUse, treeCpu } from './cpu.ts';
 import type { Crowds } from './crowds.ts';
-import type { LoadJob, Outcome } from './jobs.ts';
+import type { DirectJob, LoadJob, Outcome } from './jobs.ts';
 import { runLoad } from './load.ts';
 import { preparePlainService } from './plain-service/prepare.ts';
 import { ListeningWebhooks } from './webhooks/listening.ts';
@@ -39,6 +42,8 @@ export interface Stack {
   /** Metrics with their own leaderboards, see `crowds.ts`; empty until they are created. */
   crowds: Crowds;
   apiKey: string;
+  /** How `askAdmin` reaches its Admin API. */
+  admin: AdminOptions;
   redisUrl: string;
   databaseUrl: string;
   redis: Redis;
@@ -46,7 +51,7 @@ export interface Stack {
   pids: Record<'frontend' | 'worker' | 'postgres' | 'bare' | 'plain' | 'unranked' | 'direct', number>;
   /** Runs a job in a separate process; returns its outcome. */
   load: (job: LoadJob) => Promise<Outcome>;
-  direct: (job: object) => Promise<unknown>;
+  direct: (job: DirectJob) => Promise<Outcome>;
   /** Stops the worker, or lets it continue. */
   persist(on: boolean): void;
   /** The number of events in Postgres. */
@@ -164,9 +169,10 @@ export async function startStack({
     const [plain, unranked] = [plainService('1'), plainService('0')];
     const plainPorts = [await message(plain), await message(unranked)];
 
+    const admin = { url: `http://127.0.0.1:${adminPort}`, key: API_KEY };
     return {
       url: `http://127.0.0.1:${appPort}`,
-      adminUrl: `http://127.0.0.1:${adminPort}`,
+      adminUrl: admin.url,
       bareUrl: `http://127.0.0.1:${String(barePort)}`,
       plainUrls: {
         ranked: `http://127.0.0.1:${String(plainPorts[0])}`,
@@ -174,6 +180,7 @@ export async function startStack({
       },
       crowds: { small: '', large: '' },
       apiKey: API_KEY,
+      admin,
       ...servers,
       redis,
       pool,
@@ -187,13 +194,12 @@ export async function startStack({
         unranked: unranked.pid!,
       },
       load: (job) => runLoad(load, job),
-      direct: (job) => ask(direct, job),
+      direct: (job) => askDirect(direct, job),
       persist: (on) => void worker.kill(on ? 'SIGCONT' : 'SIGSTOP'),
       events: async () => Number((await pool.query<{ count: string }>('SELECT count(*) FROM events')).rows[0]?.count),
       drained: () => drained(redis),
       webhooks: new ListeningWebhooks({
-        adminUrl: `http://127.0.0.1:${adminPort}`,
-        apiKey: API_KEY,
+        admin,
         pool,
         receiverUrl: `http://127.0.0.1:${receiverPort}/`,
       }),
@@ -236,10 +242,11 @@ async function ready(child: ChildProcess): Promise<ChildProcess> {
   return child;
 }
 
-async function ask(child: ChildProcess, job: object): Promise<unknown> {
+/** What `direct.ts` answers to a job. */
+export async function askDirect(child: ChildProcess, job: DirectJob): Promise<Outcome> {
   const answer = message(child);
   child.send(job);
-  return answer;
+  return (await answer) as Outcome;
 }
 
 async function end(child: ChildProcess): Promise<void> {
@@ -259,6 +266,20 @@ async function drained(redis: Redis): Promise<void> {
     if (waiting.every((entries) => entries === 0)) return;
     if (Date.now() > deadline)
       throw new Error(`Postgres is still behind: ${waiting.join(', ')} outbox entries by shard.`);
-    await new Promise((resolve) => setTimeout(resolve, 20));
+    await sleep(20);
   }
 }
+
+/** Resolves when no job is left of what a configuration began, and Postgres has everything. */
+export async function settled({ pool, drained }: Pick<Stack, 'pool' | 'drained'>): Promise<void> {
+  const left = `SELECT count(*)::int AS n FROM jobs WHERE status IN ('waiting', 'running')`;
+  while ((await pool.query<{ n: number }>(left)).rows[0]!.n > 0) await sleep(500);
+  await drained();
+}
+
+/** CPU seconds of the worker, Redis and Postgres. */
+export const cpuOfStoring = async ({ pids, redis }: Pick<Stack, 'pids' | 'redis'>): Promise<number[]> => [
+  processCpu(pids.worker),
+  (await redisUse(redis)).cpu,
+  treeCpu(pids.postgres),
+];

@@ -1,5 +1,6 @@
-import { fork, type ChildProcess } from 'node:child_process';
+import { fork } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
@@ -63,7 +64,7 @@ export async function demoCatalog(pool: Pool, configuration = DEMO): Promise<Cat
 export async function startMain(
   root: string,
   variables: NodeJS.ProcessEnv,
-): Promise<{ main: ChildProcess; appPort: number; adminPort: number }> {
+): Promise<{ pid: number; appPort: number; adminPort: number; stop: () => Promise<void> }> {
   const [appPort, adminPort] = [await freePort(), await freePort()];
   const ports = { HOST: '127.0.0.1', APP_PORT: String(appPort), ADMIN_PORT: String(adminPort) };
   const env = { PATH: process.env['PATH'], ...ports, ...variables };
@@ -76,5 +77,10 @@ export async function startMain(
       () => false,
     );
   }
-  return { main, appPort, adminPort };
+  const stop = async (): Promise<void> => {
+    const ended = once(main, 'exit');
+    main.kill('SIGTERM');
+    await ended;
+  };
+  return { pid: main.pid!, appPort, adminPort, stop };
 }

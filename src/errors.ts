@@ -208,5 +208,10 @@ export class AppError extends Error {
   }
 }
 
+/** Asks for a pause, of at least a second. */
+export const retryAfter = (ms: number): { 'Retry-After': string } => ({
+  'Retry-After': String(Math.max(1, Math.ceil(ms / 1000))),
+});
+
 /** Rejects work that had not begun when its client disconnected. Nothing was done, and nobody reads an answer. */
 export const CLIENT_GONE = new Error('The client has disconnected.');

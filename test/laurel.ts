@@ -13,7 +13,7 @@ import { parseNetworks } from '../src/domain/networks.ts';
 import { createLog } from '../src/telemetry/log.ts';
 import { adminOperations, applicationOperations } from '../src/operations/index.ts';
 import { existing } from '../src/operations/operation.ts';
-import type { Services } from '../src/operations/services.ts';
+import type { Services } from '../src/engine/services.ts';
 import { createAdminKeys } from '../src/postgres/access/admin-keys.ts';
 import type { RateLimits } from '../src/http/access/rate-limit.ts';
 import { serve } from '../src/processes/serve.ts';

@@ -3,7 +3,7 @@ import { v7 as uuid } from 'uuid';
 import { createResources } from '../src/catalog/resources.ts';
 import { Deliveries, type DeliveriesOptions, disableWebhook } from '../src/engine/webhooks/deliveries.ts';
 import { createSender } from '../src/engine/webhooks/sender.ts';
-import type { Core } from '../src/processes/core.ts';
+import type { Core } from '../src/engine/core.ts';
 import { DELIVERY_COUNTS_KEY } from '../src/redis/keys.ts';
 import { OutcomeCounts } from '../src/redis/work-counts.ts';
 

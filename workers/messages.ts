@@ -20,7 +20,7 @@ import { suppressAddress } from '../src/postgres/notifications/message-suppressi
 import { OutcomeCounts } from '../src/redis/work-counts.ts';
 import { EMAIL_COUNTS_KEY, PUSH_COUNTS_KEY } from '../src/redis/keys.ts';
 import type { KeyedIds } from '../src/engine/ids.ts';
-import type { Core } from '../src/processes/core.ts';
+import type { Core } from '../src/engine/core.ts';
 
 export type MessageSendingOptions = Pick<
   MessageDeliveriesOptions<never, SendResult>,

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Pool } from 'pg';
+import { type AdminOptions, askAdmin } from '../../src/cli/admin-api.ts';
 import { WEBHOOK_EVENTS } from '../../src/domain/notifications/webhook.ts';
 
 const DELIVERED_TIMEOUT_MS = 300_000;
@@ -7,7 +8,7 @@ const LOOK_MS = 50;
 
 /** Webhooks of a stack's tenant for all types, created on demand. */
 export class ListeningWebhooks {
-  private readonly options: { adminUrl: string; apiKey: string; pool: Pool; receiverUrl: string };
+  private readonly options: { admin: AdminOptions; pool: Pool; receiverUrl: string };
   private readonly ids: string[] = [];
 
   constructor(options: ListeningWebhooks['options']) {
@@ -20,7 +21,7 @@ export class ListeningWebhooks {
     const missing = Math.max(0, count - this.ids.length);
     if (missing > 0) {
       const made = Array.from({ length: missing }, () => ({ name: 'bench', url, events: [...WEBHOOK_EVENTS] }));
-      const { created } = (await this.ask('POST', made)) as { created: { id: string }[] };
+      const { created } = await this.ask('POST', made);
       this.ids.push(...created.map(({ id }) => id));
     }
     if (this.ids.length === 0) return;
@@ -40,15 +41,13 @@ export class ListeningWebhooks {
     }
   }
 
-  private async ask(method: string, items: object[]): Promise<unknown> {
-    const { adminUrl, apiKey } = this.options;
-    const response = await fetch(`${adminUrl}/v1/webhooks`, {
-      method,
-      headers: { 'X-API-KEY': apiKey, 'Content-Type': 'application/json' },
-      body: JSON.stringify(items),
-    });
-    const body = (await response.json()) as { issues?: unknown[] };
-    if (!response.ok || (body.issues?.length ?? 0) > 0) throw new Error(`Webhooks: ${JSON.stringify(body)}`);
-    return body;
+  private async ask(method: 'POST' | 'PATCH', body: object[]): Promise<{ created: { id: string }[] }> {
+    const request = { method, path: '/v1/webhooks', body };
+    const { issues, ...answer } = await askAdmin<{ created: { id: string }[]; issues: unknown[] }>(
+      this.options.admin,
+      request,
+    );
+    if (issues.length > 0) throw new Error(`Webhooks: ${JSON.stringify(issues)}`);
+    return answer;
   }
 }

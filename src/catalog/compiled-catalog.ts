@@ -2,7 +2,7 @@ import type { Pool } from 'pg';
 import type { Catalog, PointsBoost } from '../domain/catalog.ts';
 import { deletedResources, loadCatalog } from '../postgres/catalog.ts';
 import { CatalogIndex } from './catalog-index.ts';
-import { compilePlan, compileUserPlan } from './compile/plans.ts';
+import { compilePlan } from './compile/plans.ts';
 import { compileOwnBoosts } from './compile/points.ts';
 import { compileStreak } from './compile/streak.ts';
 import type { CompiledPlan, PlanStreak } from '../rules/plan.ts';
@@ -50,7 +50,7 @@ export class CompiledCatalog extends CatalogIndex {
   /** The plan for calls that are not events, on a UTC day. Compiled once per day. */
   userPlan(utcDay: number): CompiledPlan {
     this.turnTo(utcDay);
-    this.planOfUsers ??= compileUserPlan(this, utcDay);
+    this.planOfUsers ??= compilePlan(this, null, utcDay);
     return this.planOfUsers;
   }
 

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { Command, Option } from 'commander';
+import { parsedJson } from '../json.ts';
 import { CommandError, EXIT } from './command.ts';
 
 /** How a command reaches the Admin API. */
@@ -76,7 +77,7 @@ export async function askAdmin<T = unknown>(
       response.status,
     );
   if (response.status === 204) return undefined as T;
-  const answer = parsed(response.text);
+  const answer = parsedJson(response.text);
   if (response.status < 300 && answer !== undefined) return answer as T;
   throw new AdminRefusal(refusal(url, path, response.status, answer), response.status);
 }
@@ -115,19 +116,41 @@ export async function askEntries<T>(
   name: string,
   { limit, ...parameters }: { limit: number } & Record<string, string | number | undefined>,
 ): Promise<T[]> {
-  const sent = Object.entries(parameters).filter(([, value]) => value !== undefined) as [string, string][];
   const entries: T[] = [];
-  for (let cursor: string | null = ''; cursor !== null && entries.length < limit;) {
-    const query = new URLSearchParams(sent);
-    query.set('limit', String(Math.min(PAGE, limit - entries.length)));
-    if (cursor !== '') query.set('cursor', cursor);
-    const request = { method: 'GET', path: `${path}?${query.toString()}` } as const;
-    const page = await askAdmin<{ [name: string]: T[] } & { nextCursor: string | null }>(options, request);
+  for (let cursor: string | null | undefined; cursor !== null && entries.length < limit;) {
+    const query = queryOf({ ...parameters, limit: Math.min(PAGE, limit - entries.length), cursor });
+    const request = { method: 'GET', path: `${path}?${query}` } as const;
+    const page: { [name: string]: T[] } & { nextCursor: string | null } = await askAdmin(options, request);
     entries.push(...page[name]!);
     cursor = page.nextCursor;
   }
   return entries;
 }
+
+/** The first entries of a list with `skip`, up to `limit`. Leaves out parameters that are undefined. */
+export async function askSkipping<T>(
+  options: AdminOptions,
+  path: string,
+  { limit, ...parameters }: { limit: number } & Record<string, string | number | undefined>,
+): Promise<T[]> {
+  const entries: T[] = [];
+  for (let isLast = false; !isLast && entries.length < limit;) {
+    const size = Math.min(PAGE, limit - entries.length);
+    const query = queryOf({ ...parameters, limit: size, skip: entries.length });
+    const page = await askAdmin<T[]>(options, { method: 'GET', path: `${path}?${query}` });
+    entries.push(...page);
+    isLast = page.length < size;
+  }
+  return entries;
+}
+
+/** A query without the parameters that are undefined. */
+const queryOf = (parameters: Record<string, string | number | undefined>): string =>
+  new URLSearchParams(
+    Object.entries(parameters).flatMap(([name, value]): [string, string][] =>
+      value === undefined ? [] : [[name, String(value)]],
+    ),
+  ).toString();
 
 const PAUSES_MS = [500, 1_000, 2_000, 5_000, 10_000, 20_000];
 
@@ -177,14 +200,6 @@ async function send(
       `Laurel does not answer at ${address.origin} (${why}). Is it running? ${urlOption} says where.`,
       0,
     );
-  }
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
   }
 }
 

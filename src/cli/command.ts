@@ -3,6 +3,7 @@ import { createInterface as createQuestions } from 'node:readline/promises';
 import { InvalidArgumentError, Option } from 'commander';
 import { createReadStream } from 'node:fs';
 import { appendFile, open, rename, stat, writeFile } from 'node:fs/promises';
+import { parsedJson } from '../json.ts';
 import { SHARDS } from '../redis/keys.ts';
 
 /** Exit codes of commands, as in diff(1). */
@@ -158,7 +159,7 @@ export async function* jsonLines(file: string): AsyncGenerator<Line> {
   let no = 0;
   for await (const text of createInterface({ input, crlfDelay: Infinity })) {
     no += 1;
-    if (text.trim() !== '') yield { no, text, value: parsed(text) };
+    if (text.trim() !== '') yield { no, text, value: parsedJson(text.replace(/^\uFEFF/, '')) };
   }
 }
 
@@ -223,12 +224,4 @@ async function present(file: string): Promise<void> {
       `${file} cannot be read: ${error.code === 'ENOENT' ? 'there is no such file' : error.message}.`,
     );
   });
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text.replace(/^\uFEFF/, ''));
-  } catch {
-    return undefined;
-  }
 }

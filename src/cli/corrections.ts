@@ -5,7 +5,7 @@ import type { DeadLetter } from '../domain/administration/dead-letters.ts';
 import type { Recomputation, RecomputationDetails, RecomputedUser } from '../domain/administration/recomputation.ts';
 import type { EventReversal, ReversalIssue, ReversedEvents } from '../domain/administration/reversal.ts';
 import { RECOMPUTED_KINDS } from '../domain/kinds.ts';
-import { type AdminOptions, askAdmin, withAdminOptions, withEach } from './admin-api.ts';
+import { type AdminOptions, askAdmin, askSkipping, withAdminOptions, withEach } from './admin-api.ts';
 import { agreed, CommandError, examples, EXIT, jsonText, print, progressBar, tableText } from './command.ts';
 import { counted } from '../domain/words.ts';
 
@@ -290,22 +290,14 @@ export function addDeadLetters(laurel: Command): void {
   for (const add of [addLetters, addShowLetter, addRetryLetter, addDropLetters]) add(letters);
 }
 
-const LETTERS_A_PAGE = 100;
-
 function addLetters(letters: Command): void {
   withAdminOptions(letters.command('list'))
     .description('list the waiting ones, oldest first')
     .option('--all', 'include those stored since')
     .addHelpText('after', examples('dead-letters list', 'dead-letters list --all --json'))
     .action(async ({ all, ...options }: AdminOptions & { all?: boolean }) => {
-      const loaded: DeadLetter[] = [];
-      for (let skip = 0; ; skip += LETTERS_A_PAGE) {
-        const status = all === true ? '' : '&status=waiting';
-        const path = `/v1/dead-letters?limit=${LETTERS_A_PAGE}&skip=${skip}${status}`;
-        const page = await askAdmin<DeadLetter[]>(options, { method: 'GET', path });
-        loaded.push(...page);
-        if (page.length < LETTERS_A_PAGE) break;
-      }
+      const query = { limit: Infinity, status: all === true ? undefined : 'waiting' };
+      const loaded = await askSkipping<DeadLetter>(options, '/v1/dead-letters', query);
       print(
         options.json,
         loaded,

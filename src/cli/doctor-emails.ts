@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
 import { counted } from '../domain/words.ts';
 import type { Env } from '../settings/env.ts';
-import type { Finding } from './finding.ts';
+import type { Finding } from './doctor-running.ts';
 
 /** Whether this process could send the push notifications of the enabled channels. The database must be of this version. */
 export async function pushFindings(pool: Pool, { secretsKey }: Pick<Env, 'secretsKey'>): Promise<Finding[]> {

@@ -1,5 +1,12 @@
 import type { Env } from '../settings/env.ts';
-import type { Finding } from './finding.ts';
+
+/** A result of `laurel doctor`. */
+export interface Finding {
+  check: string;
+  status: 'ok' | 'warning' | 'failed' | 'skipped';
+  found: string;
+  advice?: string;
+}
 
 const LAG = /^laurel_persist_lag_seconds\{[^}]*\} (\S+)$/gm;
 

@@ -6,8 +6,7 @@ import type { Env } from '../settings/env.ts';
 import { StartError } from '../start-error.ts';
 import { examples, EXIT, print, shardOption } from './command.ts';
 import { emailFindings, pushFindings } from './doctor-emails.ts';
-import { addressOf, runningFindings } from './doctor-running.ts';
-import type { Finding } from './finding.ts';
+import { addressOf, type Finding, runningFindings } from './doctor-running.ts';
 import { counted } from '../domain/words.ts';
 
 const SIGNS = { ok: '✓', warning: '!', failed: '✗', skipped: '-' } as const;

@@ -2,7 +2,7 @@ import { type Command, Option } from 'commander';
 import type { AdminIssue, AdminKey, ApplicationKey, DeletedResources } from '../domain/administration/admin.ts';
 import { KEY_SCOPES, parseApiKey } from '../domain/administration/author.ts';
 import { counted } from '../domain/words.ts';
-import { AdminRefusal, askAdmin, withAdminOptions, withEach, type AdminOptions } from './admin-api.ts';
+import { AdminRefusal, askAdmin, askSkipping, withAdminOptions, withEach, type AdminOptions } from './admin-api.ts';
 import { CommandError, confirmed, examples, print, tableText, wholeNumber } from './command.ts';
 
 /** Adds `laurel keys`. `--admin` selects admin keys; the commands are otherwise about application keys. */
@@ -13,7 +13,6 @@ export function addKeys(laurel: Command): void {
 
 const APPLICATION_KEYS = '/v1/application-api-keys';
 const ADMIN_KEYS = '/v1/admin-api-keys';
-const PAGE = 100;
 const SHOWN = 50;
 
 interface ListOptions extends AdminOptions {
@@ -32,29 +31,13 @@ function addList(keys: Command): void {
     .action(async ({ user, admin = false, limit, ...options }: ListOptions) => {
       if (admin && user !== undefined) throw new CommandError('Admin keys belong to no user: give --user or --admin.');
       if (admin) {
-        const list = await firstKeys<AdminKey>(options, { path: ADMIN_KEYS, limit });
+        const list = await askSkipping<AdminKey>(options, ADMIN_KEYS, { limit });
         print(options.json, list, list.length === 0 ? 'There are no such keys.\n' : adminKeysText(list));
       } else {
-        const list = await firstKeys<ApplicationKey>(options, { path: APPLICATION_KEYS, limit, userId: user });
+        const list = await askSkipping<ApplicationKey>(options, APPLICATION_KEYS, { limit, userId: user });
         print(options.json, list, list.length === 0 ? 'There are no such keys.\n' : applicationKeysText(list));
       }
     });
-}
-
-/** The first keys of a list, up to `limit`. */
-async function firstKeys<T>(
-  options: AdminOptions,
-  { path, limit, userId }: { path: string; limit: number; userId?: string | undefined },
-): Promise<T[]> {
-  const keys: T[] = [];
-  for (let isLast = false; !isLast && keys.length < limit;) {
-    const size = Math.min(PAGE, limit - keys.length);
-    const query = new URLSearchParams({ limit: String(size), skip: String(keys.length), ...(userId && { userId }) });
-    const page = await askAdmin<T[]>(options, { method: 'GET', path: `${path}?${query.toString()}` });
-    keys.push(...page);
-    isLast = page.length < size;
-  }
-  return keys;
 }
 
 const applicationKeysText = (keys: readonly ApplicationKey[]): string =>
@@ -151,7 +134,7 @@ const MOST_SEARCHED = 10_000;
 /** The ID of the admin key that the command itself uses; `null` if there is no such key. */
 async function ownId(options: AdminOptions): Promise<string | null> {
   const own = parseApiKey(options.key ?? '');
-  const keys = await firstKeys<AdminKey>(options, { path: ADMIN_KEYS, limit: MOST_SEARCHED });
+  const keys = await askSkipping<AdminKey>(options, ADMIN_KEYS, { limit: MOST_SEARCHED });
   return keys.find(({ prefix }) => prefix === own?.prefix)?.id ?? null;
 }
 

@@ -1,4 +1,5 @@
 import { brotliDecompressSync, gunzipSync, inflateSync } from 'node:zlib';
+import { parsedJson } from '../json.ts';
 
 export interface Answer {
   status: number;
@@ -72,7 +73,7 @@ function decoded(segment: string): string {
 
 /** `user.id` of an event or a completion, `id` of a created user. */
 function userOfBody(body: Buffer): string | null {
-  const { user, id } = Object(parsedJson(body)) as { user?: { id?: unknown } | null; id?: unknown };
+  const { user, id } = Object(parsedJson(body.toString('utf8'))) as { user?: { id?: unknown } | null; id?: unknown };
   const userId = user?.id ?? id;
   return typeof userId === 'string' ? userId : null;
 }
@@ -92,7 +93,7 @@ export const headersWhere = (headers: readonly string[], isKept: (name: string) 
 /** The value of a body; `undefined` if there is none to compare. */
 export function bodyValue(body: Buffer, encoding: string | undefined): unknown {
   try {
-    return parsedJson(unpacked(body, encoding?.toLowerCase() ?? 'identity'));
+    return parsedJson(unpacked(body, encoding?.toLowerCase() ?? 'identity').toString('utf8'));
   } catch {
     return undefined;
   }
@@ -105,14 +106,6 @@ function unpacked(body: Buffer, encoding: string): Buffer {
   if (encoding === 'deflate') return inflateSync(body, bounds);
   if (encoding === 'identity') return body;
   throw new Error(`Unknown encoding ${encoding}`);
-}
-
-function parsedJson(body: Buffer): unknown {
-  try {
-    return JSON.parse(body.toString('utf8'));
-  } catch {
-    return undefined;
-  }
 }
 
 export class Kept {

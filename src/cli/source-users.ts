@@ -168,7 +168,7 @@ export async function readUser(ask: Ask, { userId, systemKeys, boards, nowMs }: 
   const points: NonNullable<ImportedUser['points']> = {};
   for (const key of systemKeys) {
     const of = `points/${encodeURIComponent(key)}`;
-    const read = (await part(`points.${key}`, () => orNone(ask(`${path}/${of}?awards=${AWARDS}`)))) as Answer;
+    const read = (await part(`points.${key}`, () => orNull(ask(`${path}/${of}?awards=${AWARDS}`), 404))) as Answer;
     if (read === null) missing.push(`points.${key}: the source has no points system of this key`);
     if (read === undefined || read === null) continue;
     const ofPoints = await part(`points.${key}.days`, () => days(of));
@@ -218,16 +218,6 @@ const TRIGGER = [
   'timeUnit',
   'timeInterval',
 ];
-
-/** The answer; `null` if the source does not know the resource. */
-async function orNone(answer: Promise<unknown>): Promise<unknown> {
-  try {
-    return await answer;
-  } catch (error) {
-    if (error instanceof SourceRefusal && error.status === 404) return null;
-    throw error;
-  }
-}
 
 const picked = (from: Answer, fields: readonly string[]): Record<string, unknown> =>
   Object.fromEntries(fields.flatMap((field) => (from[field] === undefined ? [] : [[field, from[field]]])));
@@ -346,7 +336,7 @@ async function readGroups(
     // The filter separates pairs by commas, so such a group cannot be requested.
     if (own !== null && (Object.values(own).some((value) => value.includes(',')) || (await isIn(own)))) continue;
     const path = `/v1/users/${encodeURIComponent(userId)}/leaderboards/${encodeURIComponent(key)}`;
-    const place = (await answerOrNull(ask(path))) as { rank: number | null } | null;
+    const place = (await orNull(ask(path), 404, 422)) as { rank: number | null } | null;
     if (place === null || place.rank === null) continue;
     let group: Values | undefined;
     for (const values of groups!.others(key, own))
@@ -368,18 +358,18 @@ async function isRankedIn(
     .map(([name, value]) => `${name}:${value}`)
     .join(',');
   const query = new URLSearchParams({ limit: '1', userId, userAttributes: filter });
-  const page = (await answerOrNull(ask(`/v1/leaderboards/${encodeURIComponent(key)}?${query.toString()}`))) as {
+  const page = (await orNull(ask(`/v1/leaderboards/${encodeURIComponent(key)}?${query.toString()}`), 404, 422)) as {
     rankings: { userId: string }[];
   } | null;
   return page?.rankings[0]?.userId === userId;
 }
 
-/** `null` if the request itself is refused, because there is no such board or group. */
-async function answerOrNull(answer: Promise<unknown>): Promise<unknown> {
+/** The answer; `null` if it has one of these statuses. */
+async function orNull(answer: Promise<unknown>, ...statuses: number[]): Promise<unknown> {
   try {
     return await answer;
   } catch (error) {
-    if (error instanceof SourceRefusal && (error.status === 404 || error.status === 422)) return null;
+    if (error instanceof SourceRefusal && statuses.includes(error.status)) return null;
     throw error;
   }
 }

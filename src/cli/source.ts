@@ -1,6 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { systemClock } from '../clock.ts';
 import { shortened } from '../errors.ts';
+import { parsedJson } from '../json.ts';
 import { CommandError } from './command.ts';
 
 export class SourceRefusal extends Error {
@@ -127,7 +128,7 @@ export class Source {
       }
       const text = await boundedText(response);
       if (text === null) return { status: TOO_LARGE, why: `more than ${MOST_BYTES / 1_048_576} MiB` };
-      const body = parsed(text);
+      const body = parsedJson(text);
       if (response.ok && body !== undefined) return { status: 200, body, why: '' };
       const error = (body as { error?: unknown } | undefined)?.error;
       const why = `${status}${typeof error === 'string' ? `: ${plain(error)}` : ''}`;
@@ -190,12 +191,4 @@ function allowedIntervalMs(headers: Headers): number | null {
   const resetMs = untilResetMs(headers);
   if (!(remaining > 0) || resetMs === null) return null;
   return Math.min(resetMs, LONGEST_PAUSE_MS) / remaining;
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }

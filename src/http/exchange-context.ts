@@ -1,7 +1,7 @@
 import type { Network } from '../domain/networks.ts';
 import type { Log, LogThrottle } from '../telemetry/log.ts';
 import type { Caller, Operation } from '../operations/operation.ts';
-import type { Services } from '../operations/services.ts';
+import type { Services } from '../engine/services.ts';
 import type { Traces } from '../telemetry/traces.ts';
 import type { FailedKeys, KeyRefusal } from './access/key-refusal.ts';
 import type { FileLimit, RateLimit } from './access/rate-limit.ts';

@@ -20,7 +20,7 @@ import type { From } from './access/admission.ts';
 import { Lingering } from './lingering.ts';
 import { openEventStream } from './live-connections.ts';
 import { noteRequest } from './noted-request.ts';
-import { failureResponse, type Response, streamJson, write } from './respond.ts';
+import { failureResponse, notReady, type Response, streamJson, write } from './respond.ts';
 import type { Route } from './route.ts';
 import { Sender, UNRECORDED } from './sender.ts';
 import { fileRequest, type FileRequest, sendFile } from './pages.ts';
@@ -442,6 +442,3 @@ export class Exchange {
 
 const readHeaders = (req: HttpRequest, names: readonly string[]): Record<string, string> =>
   Object.fromEntries(names.map((name) => [name, req.getHeader(name)]).filter(([, value]) => value !== ''));
-
-const notReady = (): AppError =>
-  new AppError('unavailable', 'Redis is away, or is being filled from Postgres; try again in a moment.');

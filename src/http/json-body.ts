@@ -1,5 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import { AppError } from '../errors.ts';
+import { parsedJson } from '../json.ts';
 import { Slices } from '../pacing/slices.ts';
 import { isModest, readJson, readLargeJson } from './json-reader.ts';
 
@@ -37,18 +38,9 @@ const LONE_SURROGATE = /(?<!\\)(?:\\\\)*\\ud[89a-f]/;
  */
 export function parseJson(text: string): unknown {
   if (text === '') throw new AppError('malformed', 'A JSON body is required');
-  const value = (isModest(text) ? parsed(text) : undefined) ?? readJson(text);
+  const value = (isModest(text) ? parsedJson(text) : undefined) ?? readJson(text);
   if (text.includes('\\u')) refuseUnstorable(text, value);
   return value;
-}
-
-/** `undefined` for malformed JSON. */
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text);
-  } catch {
-    return undefined;
-  }
 }
 
 /** Like `parseJson`, for bodies that may be large; parses in slices. */

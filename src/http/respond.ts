@@ -211,3 +211,7 @@ const writable = (res: HttpResponse, to: StreamTo): Promise<void> =>
       return true;
     });
   });
+
+/** Redis does not hold the data that a request needs. */
+export const notReady = (): AppError =>
+  new AppError('unavailable', 'Redis is away, or is being filled from Postgres; try again in a moment.');

@@ -2,7 +2,7 @@ import type { KeyObject } from 'node:crypto';
 import { Registry } from 'prom-client';
 import { AppError } from '../errors.ts';
 import type { Operation } from '../operations/operation.ts';
-import type { Services } from '../operations/services.ts';
+import type { Services } from '../engine/services.ts';
 import { type Log, LogThrottle } from '../telemetry/log.ts';
 import { corsHeaders, preflightHandler } from './access/cors.ts';
 import type { AcceptsHost } from '../domain/host-names.ts';

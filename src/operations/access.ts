@@ -29,7 +29,7 @@ import { picked } from '../picked.ts';
 import type { SessionKey } from '../postgres/access/sessions.ts';
 import { BULK_BODY_BYTES, bulkItems, deleteEach, refuseAny, Strict } from './bulk.ts';
 import { operation } from './operation.ts';
-import type { Services } from './services.ts';
+import type { Services } from '../engine/services.ts';
 
 const adminKeyAnswer = ({ id, prefix, name, status, access, tenantId, created, lastUsed }: AdminKeyRow): AdminKey => ({
   id,

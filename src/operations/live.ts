@@ -2,7 +2,7 @@ import type { Static } from 'typebox';
 import { LiveQuery, LiveTicket, LiveTicketRequest } from '../domain/notifications/live.ts';
 import { AppError } from '../errors.ts';
 import { type Answer, type Call, operation } from './operation.ts';
-import type { Services } from './services.ts';
+import type { Services } from '../engine/services.ts';
 
 /** The operations that open live streams on either surface. A ticket identifies the stream. */
 

@@ -4,7 +4,7 @@ import type { Author, KeyScope } from '../domain/administration/author.ts';
 import type { LiveGrant } from '../engine/live/stream-grants.ts';
 import type { LiveAdmission } from '../engine/live/streams.ts';
 import { forMergedUsers } from './merged-users.ts';
-import type { Services } from './services.ts';
+import type { Services } from '../engine/services.ts';
 import type { StaticFile } from './static-file.ts';
 
 export interface Caller {

@@ -4,7 +4,7 @@ import { Uuid } from '../domain/schemas.ts';
 import { UserId } from '../domain/user.ts';
 import { AppError } from '../errors.ts';
 import { type Call, type Caller, isClient, operation } from './operation.ts';
-import type { Services } from './services.ts';
+import type { Services } from '../engine/services.ts';
 
 export const adminUsersSpendings = operation('admin_users_spendings', 'GET /v1/users/{id}/spendings', {
   summary: 'What a user spent of points, newest first, and what became of it',

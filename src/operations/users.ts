@@ -13,7 +13,7 @@ import { AppError } from '../errors.ts';
 import { jsonInSlices } from '../pacing/slices.ts';
 import { bulkItems, deleteEach, verdict } from './bulk.ts';
 import { type Call, isClient, operation } from './operation.ts';
-import type { Services } from './services.ts';
+import type { Services } from '../engine/services.ts';
 
 export const adminUsersList = operation('admin_users_list', 'GET /v1/users', {
   summary: 'Users in the order of their IDs, or those whose ID, name, last name or e-mail address begins with a text',

@@ -2,11 +2,10 @@ import type { KeyObject } from 'node:crypto';
 import type { Pool } from 'pg';
 import type { Redis } from 'ioredis';
 import type { Log } from '../telemetry/log.ts';
-import type { Services } from '../operations/services.ts';
+import { createLive, createServices, type Services } from '../engine/services.ts';
 import type { ClockSkew } from '../redis/server-info.ts';
 import { isConverting, knownParts } from '../redis/parts.ts';
 import { orClose } from './core.ts';
-import { createLive, createServices } from './features.ts';
 import { createFrontendCore, type FrontendSettings } from './frontend-core.ts';
 import type { FrontendMetrics } from './frontend-metrics.ts';
 

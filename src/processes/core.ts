@@ -1,7 +1,7 @@
 import type { Pool } from 'pg';
-import type { Redis } from 'ioredis';
 import { Catalogs, Changes } from '../catalog/catalogs.ts';
 import type { Clock } from '../clock.ts';
+import type { Core } from '../engine/core.ts';
 import { RedisGuards } from '../engine/availability/redis-guards.ts';
 import { cursorsMoved } from '../engine/persist/cursor-wait.ts';
 import { TestClock } from '../engine/schedule/test-clock.ts';
@@ -36,35 +36,6 @@ interface CoreRole {
   guardPool?: PoolOptions;
   /** See `RedisGuardOptions.acknowledged`. Called after `start`. */
   acknowledged?: () => ReadonlyMap<number, string>;
-}
-
-export interface Core {
-  log: Log;
-  traces: Traces | null;
-  pool: Pool;
-  redis: Redis;
-  guard: RedisGuards;
-  clock: Clock;
-  /** The same clock if the Admin API sets it; otherwise null. */
-  testClock: TestClock | null;
-  clockSkew: ClockSkew;
-  catalogs: Catalogs;
-  changes: Changes;
-  signals: Signals;
-  wakeUp: WakeUp;
-  /** Announces new entries in a shard's outbox. */
-  touched: (shard: number) => void;
-  announce: (message: string) => Promise<void>;
-  /** Makes workers look for jobs. */
-  wakeJobs: () => Promise<void>;
-  createPool(options: PoolOptions): Pool;
-  connectQueues(): Redis;
-  /** Registers a function that `close` calls before it closes what was created earlier. */
-  onClose(close: () => unknown): void;
-  /** Resolves when Redis is inspected and the clock is right. Throws for servers that must not be used. */
-  start(): Promise<void>;
-  /** Closes everything, newest first. If a step fails, the others still run; then the first error is thrown. */
-  close(): Promise<void>;
 }
 
 /** Connects to Postgres and Redis. Rejects with nothing left open; afterwards the caller closes the core. */

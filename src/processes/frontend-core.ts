@@ -1,30 +1,25 @@
-import type { Pool } from 'pg';
 import { ENVIRONMENT, IDEMPOTENCY_KEYS_PER_DAY, type Env } from '../settings/env.ts';
 import type { AttentionOptions } from '../engine/advice/attention.ts';
 import { BacklogWatch } from '../engine/events/backlog-watch.ts';
 import { KeyedIds } from '../engine/ids.ts';
-import { createKeptRuns, type KeptRuns } from '../engine/leaderboards/kept-runs.ts';
+import { createKeptRuns } from '../engine/leaderboards/kept-runs.ts';
 import type { LiveLimits } from '../engine/live/streams.ts';
 import { CaughtUp, CaughtUpUsers, type ReadPatience } from '../engine/persist/caught-up-reads.ts';
 import { untilPersisted } from '../engine/persist/cursor-wait.ts';
 import { Scripts } from '../engine/scripts.ts';
 import { UserReads } from '../engine/users/user-reads.ts';
 import type { Log } from '../telemetry/log.ts';
-import { createApplicationKeys, type ApplicationKeys } from '../postgres/access/application-keys.ts';
-import { AuditTrail, type RecordAudit } from '../postgres/access/audit.ts';
+import { createApplicationKeys } from '../postgres/access/application-keys.ts';
+import { AuditTrail } from '../postgres/access/audit.ts';
 import type { PoolOptions } from '../postgres/pool.ts';
 import { Tenants } from '../postgres/tenants.ts';
 import { BATCH_QUEUE, WakeUp } from '../redis/wake-up.ts';
 import type { ClaimsOptions } from '../engine/rewards/claims.ts';
 import type { PushSenderOptions } from '../engine/messages/push/push-senders.ts';
-import { createCore, orClose, type Core, type CoreSettings } from './core.ts';
+import type { Core, FrontendEnv, ServicesCore } from '../engine/core.ts';
+import { createCore, orClose, type CoreSettings } from './core.ts';
 import { FrontendMetrics } from './frontend-metrics.ts';
 import { watchRedisServers } from './process-metrics.ts';
-
-type FrontendEnv = Pick<
-  Env,
-  'idempotencyKeysPerDay' | 'webhookAllowPrivate' | 'environment' | 'publicUrl' | 'secretsKey' | 'postgresDiskBytes'
->;
 
 /** The settings of a frontend, named as in `Env`. */
 export interface FrontendSettings extends CoreSettings, Partial<FrontendEnv> {
@@ -44,41 +39,8 @@ export interface FrontendSettings extends CoreSettings, Partial<FrontendEnv> {
   postgresTimeoutMs?: number;
 }
 
-export interface FrontendCore extends Core {
-  settings: FrontendEnv & {
-    liveLimits: LiveLimits;
-    /** Other addresses of push providers, for tests. */
-    pushServers: NonNullable<PushSenderOptions['baseUrls']>;
-    onClaimMoment: ClaimsOptions['onMoment'];
-    clockPatienceMs: number | undefined;
-    disk: AttentionOptions['disk'];
-  };
+interface FrontendCore extends ServicesCore {
   metrics: FrontendMetrics;
-  /** For history reads; see `historyPool`. */
-  historyPool: Pool;
-  ids: KeyedIds;
-  tenants: Tenants;
-  /** The organisation's share of users in the control group. */
-  controlShare: () => number;
-  backlog: BacklogWatch;
-  /** Call this before a write that is stored later. Returns whether the backlog is full. Throws if the clock is wrong. */
-  overloaded: () => boolean;
-  scripts: Scripts;
-  /** Announces a new batch on a shard. */
-  batchQueued: (shard: number) => void;
-  /** Announces queued webhook messages. */
-  deliveriesQueued: () => void;
-  recordAudit: RecordAudit;
-  applicationKeys: ApplicationKeys;
-  users: UserReads;
-  caughtUp: CaughtUp;
-  usersWithHistory: CaughtUpUsers;
-  past: KeptRuns;
-  /**
-   * Resolves when Postgres holds everything written for a tenant so far, or about one of its users. Throws an error with status
-   * 503 if that takes too long.
-   */
-  persisted: (tenantNo: number, userId?: string) => Promise<void>;
 }
 
 /** Postgres connections of one frontend, for reads and admin work. Events do not use them. */

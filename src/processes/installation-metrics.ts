@@ -17,7 +17,7 @@ import { DELIVERY_COUNTS_KEY, EMAIL_COUNTS_KEY, PUSH_COUNTS_KEY } from '../redis
 import { endpointsOf, shardsInUse } from '../redis/endpoints.ts';
 import { persistLagMs, wholeBacklog } from '../redis/outbox.ts';
 import { memoryUsedRatio } from '../redis/server-info.ts';
-import { orNothing } from './system-state.ts';
+import { orNothing } from '../engine/availability/system-state.ts';
 import { serverLabel } from './process-metrics.ts';
 
 /**

@@ -1,6 +1,7 @@
 import type { Redis } from 'ioredis';
 import type { BatchMetricEvent } from '../domain/event.ts';
 import { BATCH_RESULT, QUEUED_BATCH } from '../packed/call-fields.ts';
+import { repliesOf } from './commands.ts';
 import { batchesKey, batchProgressKey, batchResultsKey, type TenantPart } from './keys.ts';
 import { userPart } from './parts.ts';
 import { comparePositions, OUTBOX_START, shardsWithEntries, waitingMs } from './outbox.ts';
@@ -52,15 +53,11 @@ export async function firstBatch(
   redis: Redis,
   shard: number,
 ): Promise<{ progress: string; batch: QueuedBatch | null }> {
-  const replies = await connectionOf(redis, shard)
+  const commands = connectionOf(redis, shard)
     .multi()
     .get(batchProgressKey(shard))
-    .xrange(batchesKey(shard), '-', '+', 'COUNT', 1)
-    .exec();
-  const [progress, entries] = (replies ?? []).map(([error, reply]) => {
-    if (error) throw error;
-    return reply;
-  }) as [string | null, [string, string[]][]];
+    .xrange(batchesKey(shard), '-', '+', 'COUNT', 1);
+  const [progress, entries] = await repliesOf<[string | null, [string, string[]][]]>(commands);
   const entry = entries[0];
   return { progress: progress ?? '', batch: entry === undefined ? null : parseBatch(shard, entry) };
 }

@@ -1,4 +1,5 @@
 import type { Redis } from 'ioredis';
+import { repliesOf } from './commands.ts';
 import { connectionOf } from './endpoints.ts';
 import { idempotencyKey, type TenantPart } from './keys.ts';
 
@@ -76,6 +77,6 @@ export async function forgetUsedKeys(redis: Redis, part: TenantPart, keys: reado
       const wide = idempotencyKey(part, bucket);
       for (const key of [wide, narrowBucket(wide, field)]) pipeline.hdel(key, field);
     }
-    for (const [error] of (await pipeline.exec()) ?? []) if (error) throw error;
+    await repliesOf(pipeline);
   }
 }

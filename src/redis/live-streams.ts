@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis';
 import { createHash } from 'node:crypto';
 import type { Notification } from '../domain/notifications/notification.ts';
 import { ANNOUNCED, LISTENED } from '../packed/call-fields.ts';
+import { repliesOf } from './commands.ts';
 import { byServer, connectionOf, shardsInUse } from './endpoints.ts';
 import {
   announcedKey,
@@ -107,7 +108,7 @@ async function listenedOn(options: { redis: Redis; shards: readonly number[] }):
   const { redis, shards } = options;
   const pipeline = redis.pipeline().time();
   for (const shard of shards) pipeline.hgetall(listenedKey(shard));
-  const [time, ...found] = await all<[[number | string, number | string], ...Record<string, string>[]]>(pipeline);
+  const [time, ...found] = await repliesOf<[[number | string, number | string], ...Record<string, string>[]]>(pipeline);
   const nowMs = Number(time[0]) * 1000;
   const tenants = found.flatMap((listened, index) =>
     Object.entries(listened).flatMap(([field, value]) =>
@@ -137,19 +138,12 @@ async function listeningUsers(
   const pipeline = redis.pipeline();
   for (const part of parts)
     pipeline.zrangebyscore(listeningUsersKey(part), nowMs, '+inf', 'LIMIT', 0, MOST_LISTENING_USERS + 1);
-  const members = await all<string[][]>(pipeline);
+  const members = await repliesOf<string[][]>(pipeline);
   return new Map(
     parts.flatMap((part, index) =>
       members[index]!.length > MOST_LISTENING_USERS ? [] : [[part, new Set(members[index])] as const],
     ),
   );
-}
-
-async function all<Replies extends unknown[]>(pipeline: ReturnType<Redis['pipeline']>): Promise<Replies> {
-  return ((await pipeline.exec()) ?? []).map(([error, reply]) => {
-    if (error) throw error;
-    return reply;
-  }) as Replies;
 }
 
 /** Why a reader cannot continue from a position; `null` if it can. `asOfMs`: when it had read everything. */
@@ -189,7 +183,7 @@ export async function readLive(
     .get(markKey(shard))
     .hmget(listenedKey(shard), LISTENED.recentFloor, LISTENED.announcedFloor);
   const [inOutbox, recent, announced, mark, floors] =
-    await all<[RawEntry[], RawEntry[], RawEntry[], string | null, (string | null)[]]>(pipeline);
+    await repliesOf<[RawEntry[], RawEntry[], RawEntry[], string | null, (string | null)[]]>(pipeline);
   const [recentFloor, announcedFloor] = floors;
   const first = inOutbox[0]?.[0].toString('latin1');
   const left =

@@ -1,5 +1,6 @@
 import type { Redis } from 'ioredis';
 import { v7 as uuid } from 'uuid';
+import { repliesOf } from './commands.ts';
 import { messageTestsKey } from './keys.ts';
 
 /**
@@ -13,18 +14,15 @@ export async function noteMessageTest(
 ): Promise<number | null> {
   const key = messageTestsKey(tenantNo);
   const id = uuid();
-  const replies = await redis
+  const commands = redis
     .multi()
     .zremrangebyscore(key, 0, nowMs - withinMs)
     .zadd(key, nowMs, id)
     .zcard(key)
     .zrange(key, '0', '0', 'WITHSCORES')
-    .pexpire(key, withinMs)
-    .exec();
-  const failure = replies!.find(([error]) => error !== null)?.[0];
-  if (failure) throw failure;
-  if ((replies![2]![1] as number) <= most) return null;
+    .pexpire(key, withinMs);
+  const [, , count, [, oldestMs]] = await repliesOf<[number, number, number, [string, string], number]>(commands);
+  if (count <= most) return null;
   await redis.zrem(key, id);
-  const [, oldestMs] = replies![3]![1] as [string, string];
   return Number(oldestMs) + withinMs - nowMs;
 }

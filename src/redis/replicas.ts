@@ -1,6 +1,7 @@
 import { type ChainableCommander, Redis, type RedisOptions } from 'ioredis';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { fieldsOf } from '../settings/redis-address.ts';
+import { repliesOf } from './commands.ts';
 import { REPLICATED_CHANNEL, replicatedKey } from './keys.ts';
 import { connectAgain } from './outage.ts';
 import { readRedisProcessId } from './server-info.ts';
@@ -48,11 +49,7 @@ export class InSyncReplicas {
     const { replicas } = attachedOf(await redis.call('ROLE'));
     if (replicas.size === 0) return null;
     const before = follow(redis.pipeline(), shard).call('ROLE');
-    const results = await before.wait(replicas.size, timeoutMs).call('ROLE').exec();
-    const [, atFirst, , inTheEnd] = (results ?? []).map(([error, reply]) => {
-      if (error !== null) throw error;
-      return reply;
-    });
+    const [, atFirst, , inTheEnd] = await repliesOf(before.wait(replicas.size, timeoutMs).call('ROLE'));
     const { offset } = attachedOf(atFirst);
     const inSync = new InSyncReplicas({ offset, replicas: attachedOf(inTheEnd).replicas });
     return inSync.members.size === 0 ? null : inSync;
@@ -71,10 +68,7 @@ export class InSyncReplicas {
     const { members } = this;
     const replicaCount = members.size;
     const round = follow(redis.pipeline(), shard).wait(replicaCount, waitMs).call('ROLE');
-    const [, waited, role] = ((await round.exec()) ?? []).map(([error, reply]) => {
-      if (error !== null) throw error;
-      return reply;
-    });
+    const [, waited, role] = await repliesOf(round);
     const attached = attachedOf(role);
     const { offset, replicas } = attached;
     if (Number(waited) < replicaCount || [...members].some((name) => !replicas.has(name))) return attached;

@@ -4,7 +4,7 @@ import type { Redis } from 'ioredis';
 import type { Registry } from 'prom-client';
 import { DURATION_BUCKETS, Histogram, type Series } from '../telemetry/metrics.ts';
 import { connectionOf, isOfCluster } from './endpoints.ts';
-import { FunctionCall } from './function-call.ts';
+import { FunctionCall } from './commands.ts';
 import { gateOf, RedisNotReady, type Belief } from './gate.ts';
 import { shardOfKey } from './keys.ts';
 import { libraryText, LUA_FOLDER, scriptParts } from './lua-library.ts';

@@ -3,7 +3,7 @@ import { once } from 'node:events';
 import { Redis } from 'ioredis';
 import { expect, test } from 'vitest';
 import { diagnose } from '../../src/cli/doctor.ts';
-import type { Finding } from '../../src/cli/finding.ts';
+import type { Finding } from '../../src/cli/doctor-running.ts';
 import { outboxKey } from '../../src/redis/keys.ts';
 import { createSealer } from '../../src/engine/messages/sealed-secrets.ts';
 import { sealedPassword } from '../../src/engine/messages/smtp-channel.ts';

@@ -5,7 +5,7 @@ import { createSenderOf } from '../../src/http/refused-at-once.ts';
 import { createServer, type ServerOptions } from '../../src/http/server.ts';
 import { createTenantResolver } from '../../src/http/access/tenancy.ts';
 import { operation, type Operation, type Tenant } from '../../src/operations/operation.ts';
-import type { Services } from '../../src/operations/services.ts';
+import type { Services } from '../../src/engine/services.ts';
 import { keyHash, type KeyRecord } from '../../src/postgres/access/keys.ts';
 import { TestClient } from './client.ts';
 

@@ -17,13 +17,6 @@ import type { CatalogIndex } from '../catalog-index.ts';
 import type { CompiledPlan, Plan, PlanBoard } from '../../rules/plan.ts';
 import { localDayIn } from '../../rules/streaks.ts';
 
-export const compilePlan = (catalogIndex: CatalogIndex, metric: Metric, utcDay: number): CompiledPlan =>
-  compilePlanOf(catalogIndex, metric, utcDay);
-
-/** Compiles the plan for calls that are not events: creating a user, completing an API achievement. */
-export const compileUserPlan = (catalogIndex: CatalogIndex, utcDay: number): CompiledPlan =>
-  compilePlanOf(catalogIndex, null, utcDay);
-
 /** Compiles the plan for completing achievements (by number) for users who already qualify, and the others that may follow. */
 export function compileBackdatingPlan(catalogIndex: CatalogIndex, nos: ReadonlySet<number>, utcDay: number): Plan {
   const achievements = catalogIndex.catalog.achievements
@@ -34,7 +27,7 @@ export function compileBackdatingPlan(catalogIndex: CatalogIndex, nos: ReadonlyS
     .filter(({ trigger }) => trigger !== 'api');
   const repeating = achievements.filter((achievement) => isQuest(achievement) && nos.has(achievement.no));
   return {
-    ...compilePlanOf(catalogIndex, null, utcDay).plan,
+    ...compilePlan(catalogIndex, null, utcDay).plan,
     achievements: compileAchievements(
       catalogIndex,
       achievements.filter((achievement) => !isQuest(achievement)),
@@ -45,7 +38,7 @@ export function compileBackdatingPlan(catalogIndex: CatalogIndex, nos: ReadonlyS
 
 /** Compiles the plan for finding users who would qualify for an achievement, whatever its status. */
 export const compilePreviewPlan = (catalogIndex: CatalogIndex, achievement: Achievement, utcDay: number): Plan => ({
-  ...compilePlanOf(catalogIndex, null, utcDay).plan,
+  ...compilePlan(catalogIndex, null, utcDay).plan,
   // Of a repeating achievement, the sum of the user's current period counts.
   achievements: [{ ...compileAchievement(catalogIndex, achievement), ...(isQuest(achievement) && { counted: true }) }],
   systems: [],
@@ -62,26 +55,27 @@ export function compileAnniversaryPlan(catalogIndex: CatalogIndex, utcDay: numbe
 /** Compiles the plan for `time` triggers whose periods end on a UTC day. */
 export function compileTimePlan(catalogIndex: CatalogIndex, utcDay: number): Plan {
   const systems = compileTimeSystems(catalogIndex, utcDay - 1);
-  const { plan } = compilePlanOf(catalogIndex, null, utcDay);
+  const { plan } = compilePlan(catalogIndex, null, utcDay);
   return { ...plan, achievements: [], systems, boards: plan.boards.filter(({ by }) => by === 'points') };
 }
 
 /** Compiles the plan for rewarding ranks of runs that became final on a UTC day. No trigger blocks. */
 export function compileRankPlan(catalogIndex: CatalogIndex, utcDay: number): Plan {
   const systems = compileRankSystems(catalogIndex, utcDay - 1);
-  return { ...compilePlanOf(catalogIndex, null, utcDay).plan, systems };
+  return { ...compilePlan(catalogIndex, null, utcDay).plan, systems };
 }
 
 /** Compiles the plan for sweeping streaks, with the leaderboards that rank by streak, at any time of day. */
 export function compileSweepPlan(catalogIndex: CatalogIndex, utcDay: number): Plan {
-  const { plan } = compilePlanOf(catalogIndex, null, utcDay);
+  const { plan } = compilePlan(catalogIndex, null, utcDay);
   const boards = plan.boards
     .filter(({ by }) => by === 'streak')
     .map(({ from: _from, to: _to, ...board }): PlanBoard => board);
   return { ...plan, achievements: [], systems: [], boards };
 }
 
-function compilePlanOf(catalogIndex: CatalogIndex, metric: Metric | null, utcDay: number): CompiledPlan {
+/** Compiles the plan for events of a metric; `null`: for other calls, such as creating a user or completing an API achievement. */
+export function compilePlan(catalogIndex: CatalogIndex, metric: Metric | null, utcDay: number): CompiledPlan {
   const { weekStart } = catalogIndex.catalog.streaks;
   const days = [utcDay - 1, utcDay, utcDay + 1];
   const boards = catalogIndex.catalog.leaderboards.filter(

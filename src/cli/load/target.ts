@@ -52,14 +52,6 @@ async function namesWithAdmin(admin: AdminOptions, scenario: Scenario): Promise<
   const metrics = Object.keys(weighted).length > 0 ? weighted : existing.metrics;
   if (Object.keys(metrics).length === 0)
     throw new CommandError('metrics: the tenant has none. Name one (--metric load-test), and it is created.');
-  const known = (names: string[] | undefined, all: string[], [field, what]: [string, string]): string[] => {
-    const unknown = names?.find((name) => !all.includes(name));
-    if (unknown !== undefined)
-      throw new CommandError(
-        `${field}: there is no ${what} with the key '${unknown}'. ${didYouMean(unknown, all) ?? ''}`,
-      );
-    return names ?? all;
-  };
   const shape: Shape = {
     ...existing,
     metrics,
@@ -68,6 +60,16 @@ async function namesWithAdmin(admin: AdminOptions, scenario: Scenario): Promise<
     ...attributesOf(scenario, existing),
   };
   return { shape: withoutUnusable(shape, scenario), created: missing };
+}
+
+/** The names, or all if none are given. Refuses those that do not exist. */
+function known(names: string[] | undefined, all: string[], [field, what]: [string, string]): string[] {
+  const unknown = names?.find((name) => !all.includes(name));
+  if (unknown !== undefined)
+    throw new CommandError(
+      `${field}: there is no ${what} with the key '${unknown}'. ${didYouMean(unknown, all) ?? ''}`,
+    );
+  return names ?? all;
 }
 
 async function createMetrics(admin: AdminOptions, keys: readonly string[]): Promise<void> {
@@ -86,16 +88,12 @@ async function namesWithoutAdmin({ app }: Target, scenario: Scenario): Promise<N
   const active = boards
     .filter(({ status, breakdownAttributes }) => status === 'active' && breakdownAttributes.length === 0)
     .map(({ key }) => key);
-  const unknown = scenario.leaderboards?.find((key) => !active.includes(key));
-  if (unknown !== undefined)
-    throw new CommandError(
-      `leaderboards: there is no ${BOARD} with the key '${unknown}'. ${didYouMean(unknown, active) ?? ''}`,
-    );
+  const leaderboards = known(scenario.leaderboards, active, ['leaderboards', BOARD]);
   for (const key of scenario.pointsSystems ?? [])
     await askAdmin(app, { method: 'GET', path: `/v1/points/${encodeURIComponent(key)}/summary` });
   const shape: Shape = {
     metrics,
-    leaderboards: scenario.leaderboards ?? active,
+    leaderboards,
     pointsSystems: scenario.pointsSystems ?? [],
     ...attributesOf(scenario, { userAttributes: [], eventAttributes: [] }),
   };

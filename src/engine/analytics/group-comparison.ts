@@ -135,8 +135,6 @@ export function createGroupComparison(options: {
   return { retention, engagement };
 }
 
-export type GroupComparison = ReturnType<typeof createGroupComparison>;
-
 /** Users who were first seen in a week (its Monday), and how many of them were active in that week and each later one. */
 interface Cohort {
   week: number;

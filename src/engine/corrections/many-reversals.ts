@@ -137,8 +137,6 @@ export function createManyReversals(options: ManyReversalsOptions) {
   return { reverse };
 }
 
-export type ManyReversals = ReturnType<typeof createManyReversals>;
-
 const metricsOf = (compiled: CompiledCatalog, { metricKey }: ReverseEvents): number[] =>
   metricKey === undefined ? compiled.catalog.metrics.map(({ no }) => no) : [findMetric(compiled, metricKey).no];
 

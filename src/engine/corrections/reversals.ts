@@ -51,7 +51,7 @@ interface ReversalsOptions {
   isStored: (id: string) => Promise<boolean>;
   clock: Clock;
   recordAudit: RecordAudit;
-  /** See `FrontendCore`. */
+  /** See `ServicesCore`. */
   persisted: (tenantNo: number, userId?: string) => Promise<void>;
 }
 

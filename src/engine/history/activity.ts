@@ -86,8 +86,6 @@ export function createActivityReads(redis: Redis, pool: Pool, clock: Clock, caug
   return { days, completions };
 }
 
-export type ActivityReads = ReturnType<typeof createActivityReads>;
-
 /** Default number of days. */
 const SHOWN = 30;
 

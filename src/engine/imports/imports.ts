@@ -150,8 +150,6 @@ export function createImports({ scripts, recordAudit, pool, clock, redis }: Impo
   return { bring };
 }
 
-export type Imports = ReturnType<typeof createImports>;
-
 /** The outcome for a user who exists: `already` if the import of the name created the user. */
 const outcomeOf = (packed: Buffer, name: string): 'already' | 'exists' =>
   decodeUser(packed).importedBy === name ? 'already' : 'exists';

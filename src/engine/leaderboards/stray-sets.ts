@@ -13,6 +13,7 @@ import {
   straySets,
   unclearedRuns,
 } from '../../postgres/boards/progress.ts';
+import { repliesOf } from '../../redis/commands.ts';
 import { connectionOf, scanServers } from '../../redis/endpoints.ts';
 import { boardGroupsKey, boardKey, boardOfKey, BOARDS_PATTERN, type TenantPart } from '../../redis/keys.ts';
 import { type Boards, createBoardsOfTenants, type BoardsOfTenants } from '../rebuild/derived-keys.ts';
@@ -162,11 +163,8 @@ export async function setsOfBoards(redis: Redis, pool: Pool, clock: Clock, part:
   const runs = [...open, ...uncleared];
   const pipeline = connectionOf(redis, part.shard).pipeline();
   for (const run of runs) pipeline.smembers(boardGroupsKey(part, run));
-  const replies = (await pipeline.exec()) ?? [];
   const sets = new Set<string>();
-  for (const [index, [error, groups]] of replies.entries()) {
-    if (error) throw error;
-    for (const group of ['', ...(groups as string[])]) sets.add(boardKey(part, { ...runs[index]!, group }));
-  }
+  for (const [index, groups] of (await repliesOf<string[][]>(pipeline)).entries())
+    for (const group of ['', ...groups]) sets.add(boardKey(part, { ...runs[index]!, group }));
   return [...sets];
 }

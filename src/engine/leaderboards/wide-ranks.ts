@@ -5,6 +5,7 @@ import { floorOf, turned } from '../../domain/leaderboard.ts';
 import { KIND, kindField, NO_RANK, RECORD, RECORDED_BOARD } from '../../packed/record-fields.ts';
 import type { RecordedBoard, ScriptReply } from '../../packed/record.ts';
 import { tiePrefix } from '../../packed/state.ts';
+import { repliesOf } from '../../redis/commands.ts';
 import { connectionOf } from '../../redis/endpoints.ts';
 import { boardKey } from '../../redis/keys.ts';
 import { unlessSilent } from '../../redis/outage.ts';
@@ -145,10 +146,7 @@ class RankRounds {
       tenantParts(this.redis, this.tenantNo).map(async (part) => {
         const pipeline = connectionOf(this.redis, part.shard).pipeline();
         for (const { at, from } of ranges) pipeline.zcount(boardKey(part, at), from, '+inf');
-        return ((await pipeline.exec()) ?? []).map(([error, count]) => {
-          if (error) throw error;
-          return count as number;
-        });
+        return repliesOf<number[]>(pipeline);
       }),
     );
     return ranges.map((_, index) => byPart.reduce((sum, counts) => sum + counts[index]!, 0));

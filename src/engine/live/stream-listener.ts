@@ -17,6 +17,7 @@ import type { HeldKey } from './stream-keys.ts';
 import type { ClosingReason, LiveMessage, LiveSink } from './stream-sink.ts';
 import type { ListenerPosition, MessageIds, PartPosition, ReportedPlace } from './stream-message-id.ts';
 import type { PendingBoards } from './tenant-boards.ts';
+import { repliesOf } from '../../redis/commands.ts';
 import { connectionOf } from '../../redis/endpoints.ts';
 import { scoreIn } from '../../rules/leaderboards.ts';
 
@@ -328,8 +329,7 @@ async function each(
   const replies: unknown[][] = places.map(() => []);
   await Promise.all(
     Array.from(pipelines.values(), async ({ pipeline, into }) => {
-      for (const [nth, [error, reply]] of ((await pipeline.exec()) ?? []).entries()) {
-        if (error) throw error;
+      for (const [nth, reply] of (await repliesOf(pipeline)).entries()) {
         const [index, at] = into[nth]!;
         replies[index]![at] = reply;
       }

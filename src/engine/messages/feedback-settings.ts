@@ -74,6 +74,4 @@ export function createFeedbackSettings(pool: Pool, clock: Clock, tokens: SignedT
   return { get, put, delete: remove };
 }
 
-export type FeedbackSettings = ReturnType<typeof createFeedbackSettings>;
-
 const missing = (): AppError => new AppError('not_found', 'The tenant has no address for reports about e-mails');

@@ -144,8 +144,6 @@ export function createFeedback(options: FeedbackOptions) {
   return { receive, addressOf };
 }
 
-export type Feedback = ReturnType<typeof createFeedback>;
-
 const BUSY = 'Other reports are still being recorded; try again after the time in Retry-After';
 
 const invalidAddress = (): AppError => new AppError('not_found', 'This address for reports is not valid');

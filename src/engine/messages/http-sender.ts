@@ -1,3 +1,4 @@
+import { parsedJson } from '../../json.ts';
 import { filledBody, ruleFor, type StoredProvider } from '../../domain/notifications/http-provider.ts';
 import {
   type Email,
@@ -10,7 +11,6 @@ import {
   reasonOf,
 } from './email-sender.ts';
 import { ProviderHttp, type ProviderHttpOptions } from './provider-http.ts';
-import { jsonOf } from './push/push-result.ts';
 
 /** How a tenant's e-mails are posted to a provider. */
 export interface HttpChannel extends Omit<StoredProvider, 'secretHeaders'> {
@@ -40,7 +40,7 @@ export function createHttpSender(channel: HttpChannel, options: ProviderHttpOpti
       return { outcome: handedOver ? 'unknown' : 'later', reason, concernsServer: true };
     }
     const { status, answer, retryAfterMs } = answered;
-    const rule = ruleFor(answers, status, jsonOf(answer));
+    const rule = ruleFor(answers, status, parsedJson(answer));
     const outcome = rule?.outcome ?? outcomeOf(status);
     if (outcome === 'sent') return { outcome, reason: null, concernsServer: false };
     return {

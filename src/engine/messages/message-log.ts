@@ -63,8 +63,6 @@ export function createEmailLog(pool: Pool, clock: Clock) {
   return { list, suppressed, unsuppress };
 }
 
-export type EmailLog = ReturnType<typeof createEmailLog>;
-
 /** E-mails deleted in a step. */
 const STEP = 5_000;
 const HOUR_MS = 3_600_000;

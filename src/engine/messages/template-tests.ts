@@ -4,7 +4,7 @@ import type { Author } from '../../domain/administration/author.ts';
 import { providerOf, type PushProvider } from '../../domain/notifications/device-tokens.ts';
 import { type PushTemplateTest, type TemplateTest, TEST_PREFIX } from '../../domain/notifications/message-test.ts';
 import type { PushTestResults } from '../../domain/notifications/push-channel.ts';
-import { AppError } from '../../errors.ts';
+import { AppError, retryAfter } from '../../errors.ts';
 import { noteMessageTest } from '../../redis/message-tests.ts';
 import { tokensOf } from '../users/device-tokens.ts';
 import type { UserReads } from '../users/user-reads.ts';
@@ -46,7 +46,7 @@ export function createTemplateTests(options: TemplateTestsOptions) {
     });
     if (waitMs === null) return;
     throw new AppError('too_many_requests', `The tenant sent ${MOST} tests in the last minute; try again later`, {
-      headers: { 'Retry-After': String(Math.max(1, Math.ceil(waitMs / 1_000))) },
+      headers: retryAfter(waitMs),
     });
   }
 
@@ -90,5 +90,3 @@ export function createTemplateTests(options: TemplateTestsOptions) {
 
   return { email, push };
 }
-
-export type TemplateTests = ReturnType<typeof createTemplateTests>;

@@ -200,5 +200,3 @@ export function createSpreads(redis: Redis, pool: Pool, clock: Clock, wake: () =
 
   return { get, warning, put };
 }
-
-export type Spreads = ReturnType<typeof createSpreads>;

@@ -69,5 +69,3 @@ export function createVerifications(redis: Redis, pool: Pool, clock: Clock, wake
 
   return { create, list, get };
 }
-
-export type Verifications = ReturnType<typeof createVerifications>;

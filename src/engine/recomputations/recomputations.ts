@@ -157,8 +157,6 @@ export function createRecomputations(pool: Pool, clock: Clock, wake: () => Promi
   return { create, list, get, apply, revert, cancel };
 }
 
-export type Recomputations = ReturnType<typeof createRecomputations>;
-
 const DONE = { apply: 'applied', revert: 'reverted', cancel: 'cancelled' } as const;
 const AUDITED = { apply: 'apply', revert: 'reverse', cancel: 'cancel' } as const satisfies Record<string, AuditAction>;
 

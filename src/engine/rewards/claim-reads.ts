@@ -124,8 +124,6 @@ export function createClaimReads(
   return { get, offers, stock, list, listOf };
 }
 
-export type ClaimReads = ReturnType<typeof createClaimReads>;
-
 /** Throws 404. */
 export async function findClaim(pool: Pool, compiled: CompiledCatalog, id: string): Promise<ClaimRow> {
   const claim = await readClaim(pool, compiled.catalog.tenantNo, id);

@@ -186,8 +186,6 @@ export function createClockControl(options: ClockControlOptions) {
   return { nowMs: currentMs, set, release };
 }
 
-export type ClockControl = ReturnType<typeof createClockControl>;
-
 /** A pass under the test clock, once every live process shows the new time. Stores the outcome for the request. */
 export async function clockPass(
   pool: Pool,

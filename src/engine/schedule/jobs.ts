@@ -133,8 +133,6 @@ export function createJobs(pool: Pool, clock: Clock, wake: () => Promise<void>) 
   return { list, get, cancel, retry };
 }
 
-export type Jobs = ReturnType<typeof createJobs>;
-
 function shown(job: NamedJob): ShownJob {
   const { id, kind, subjectId, subjectName, status, done, total, attempts, error, requestedBy } = job;
   const { subject } = RULES[kind];

@@ -244,8 +244,6 @@ export function createTimeline({ users, pool }: TimelineOptions) {
   return { page };
 }
 
-export type Timeline = ReturnType<typeof createTimeline>;
-
 /** An item at its position in a timeline. An item that only has a position is looked up by it (`happening.ts`). */
 type TimelineItem =
   | { position: string; is: 'happening' }

@@ -97,8 +97,6 @@ export function createUserDeletion({
   return { delete: remove };
 }
 
-export type UserDeletion = ReturnType<typeof createUserDeletion>;
-
 interface Surroundings {
   isCleared: IsCleared;
   /** Sorted sets in which the user may be although the state does not name them. */

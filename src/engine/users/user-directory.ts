@@ -164,8 +164,6 @@ export function createUserDirectory({ caughtUp, clock, pool, redis, controlShare
   return { list, filtered };
 }
 
-export type UserDirectory = ReturnType<typeof createUserDirectory>;
-
 /** The level that `system:level` names. 422 if there is none. */
 function wantedLevel(compiled: CompiledCatalog, text: string): { systemId: string; systemNo: number; id: string } {
   const colon = text.indexOf(':');

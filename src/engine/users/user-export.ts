@@ -160,8 +160,6 @@ export function createUserExport({ pool, controlShare, redis, users, clock, reco
   return { document };
 }
 
-export type UserExport = ReturnType<typeof createUserExport>;
-
 /** The secondary score of a rank number; nothing without one, or for a deleted leaderboard. */
 const secondaryOf = (compiled: CompiledCatalog, boardNo: number, rank: number | null | undefined) => {
   const board = compiled.leaderboardsByNo.get(boardNo);

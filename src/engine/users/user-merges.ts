@@ -37,7 +37,7 @@ interface UserMergesOptions {
   scripts: Scripts;
   clock: Clock;
   controlShare: () => number;
-  /** See `FrontendCore`. */
+  /** See `ServicesCore`. */
   persisted: (tenantNo: number, userId?: string) => Promise<void>;
   /** Notes, before the first merge of a tenant, that IDs may stand for other users. */
   noteMerges: (tenantNo: number) => Promise<void>;

@@ -137,8 +137,6 @@ export function createWebhookDeliveries({ pool, clock, onQueued, wake }: Webhook
   return { list, get, resend, resendAll, state, resends };
 }
 
-export type WebhookDeliveries = ReturnType<typeof createWebhookDeliveries>;
-
 const noDelivery = (): AppError =>
   new AppError('not_found', 'There is no delivery with this ID, or it is older than the log');
 

@@ -5,13 +5,10 @@ import type { LiveGrant } from '../../engine/live/stream-grants.ts';
 import type { Call, Caller, Operation } from '../../operations/operation.ts';
 import { keyHash, type KeyRecord } from '../../postgres/access/keys.ts';
 import type { ExchangeContext } from '../exchange-context.ts';
-import { KeyCache, type KeyCacheLimits, type KeyLookup } from './key-cache.ts';
+import { KeyCache, type KeyCacheLimits, type KeyLookup, noteUse } from './key-cache.ts';
 import { KeyRefusal } from './key-refusal.ts';
 
 const LIMITS: KeyCacheLimits = { entries: 10_000, knownMs: 60_000, staleMs: 3_600_000, unknownMs: 5_000 };
-
-/** Interval of recording that a key is in use. */
-const USE_MS = 60_000;
 
 export interface Authenticator {
   /** The caller of `X-API-KEY`, synchronously if cached. Throws or rejects with 401. */
@@ -72,10 +69,7 @@ export function createAuthenticator(options: {
   const admitted = (stored: KeyRecord | null, key: PresentedKey): Caller => {
     const atMs = clockMs();
     const record = admit(stored, key, atMs);
-    if (onUse && (record.usedMs === null || atMs - record.usedMs >= USE_MS)) {
-      record.usedMs = atMs;
-      onUse(record, atMs);
-    }
+    if (onUse) noteUse(record, atMs, onUse);
     return callerOf(record);
   };
   return {

@@ -109,3 +109,13 @@ export class KeyCache {
     cache.set(prefix, entry);
   }
 }
+
+/** Interval of recording that a key is in use. */
+const USE_MS = 60_000;
+
+/** Calls `onUse` at most once a minute per key, with the time of use (epoch ms). */
+export function noteUse(key: KeyRecord, atMs: number, onUse: (key: KeyRecord, atMs: number) => void): void {
+  if (key.usedMs !== null && atMs - key.usedMs < USE_MS) return;
+  key.usedMs = atMs;
+  onUse(key, atMs);
+}

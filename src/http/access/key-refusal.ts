@@ -1,4 +1,4 @@
-import { AppError } from '../../errors.ts';
+import { AppError, retryAfter } from '../../errors.ts';
 
 /** Refused keys: reasons, and the limit of failures per address. */
 
@@ -92,5 +92,5 @@ const tooMany = (waitMs: number): AppError =>
   new AppError(
     'too_many_wrong_keys',
     'Too many wrong API keys came from this address; try again after the time in Retry-After',
-    { headers: { 'Retry-After': String(Math.max(1, Math.ceil(waitMs / 1000))) } },
+    { headers: retryAfter(waitMs) },
   );

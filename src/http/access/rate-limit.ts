@@ -1,5 +1,5 @@
 import { systemClock } from '../../clock.ts';
-import { AppError } from '../../errors.ts';
+import { AppError, retryAfter } from '../../errors.ts';
 import type { Caller } from '../../operations/operation.ts';
 
 /** Requests per second that a caller may make continuously; 0 for no limit. */
@@ -87,7 +87,7 @@ class Buckets {
 
 const tooMany = (waitMs: number, headers: Headers = {}): AppError =>
   new AppError('too_many_requests', 'Too many requests; try again after the time in Retry-After', {
-    headers: { ...headers, 'Retry-After': String(Math.max(1, Math.ceil(waitMs / 1000))) },
+    headers: { ...headers, ...retryAfter(waitMs) },
   });
 
 /**

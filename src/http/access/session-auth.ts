@@ -4,11 +4,10 @@ import type { Caller } from '../../operations/operation.ts';
 import { keyHash, type KeyRecord } from '../../postgres/access/keys.ts';
 import { csrfTokenOf } from '../../postgres/access/sessions.ts';
 import type { HttpRequest } from '../uws.ts';
-import { KeyCache, type KeyCacheLimits, type KeyLookup } from './key-cache.ts';
+import { KeyCache, type KeyCacheLimits, type KeyLookup, noteUse } from './key-cache.ts';
 import { KeyRefusal } from './key-refusal.ts';
 
 const LIMITS: KeyCacheLimits = { entries: 1_000, knownMs: 60_000, staleMs: 3_600_000, unknownMs: 5_000 };
-const USE_MS = 60_000;
 
 export interface SessionAuthenticator {
   /** A session's caller, synchronously if cached. Throws or rejects with 401; 403 for a change without its CSRF token. */
@@ -64,11 +63,7 @@ export function createSessionAuthenticator(options: {
   const cache = new KeyCache({ lookup, limits: LIMITS, nowMs: options.nowMs ?? (() => performance.now()) });
   const admitted = (record: KeyRecord | null, session: PresentedSession): Caller => {
     const caller = admit(record, session, nowMs());
-    const atMs = clockMs();
-    if (record!.usedMs === null || atMs - record!.usedMs >= USE_MS) {
-      record!.usedMs = atMs;
-      onUse(record!, atMs);
-    }
+    noteUse(record!, clockMs(), onUse);
     return caller;
   };
   return {

@@ -1,4 +1,4 @@
-import { AppError } from '../../errors.ts';
+import { AppError, retryAfter } from '../../errors.ts';
 import { NOBODY, type Caller } from '../../operations/operation.ts';
 import { Bill, type Cost, Lane, TenantLanes } from '../../pacing/turns.ts';
 import type { LimitOf } from './rate-limit.ts';
@@ -40,7 +40,7 @@ export interface Charged {
 /** A request would exceed the share of its user or tenant: 429. */
 export class OverShare extends AppError {
   constructor(message: string, waitMs: number) {
-    super('too_many_requests', message, { headers: { 'Retry-After': String(Math.max(1, Math.ceil(waitMs / 1000))) } });
+    super('too_many_requests', message, { headers: retryAfter(waitMs) });
   }
 }
 

@@ -2,7 +2,7 @@ import { createHmac, type KeyObject, timingSafeEqual } from 'node:crypto';
 import type { Resources } from '../../catalog/resources.ts';
 import { AppError } from '../../errors.ts';
 import type { Caller, Operation } from '../../operations/operation.ts';
-import type { Services } from '../../operations/services.ts';
+import type { Services } from '../../engine/services.ts';
 import type { Named } from './direct-call.ts';
 import type { Tool } from './tools.ts';
 

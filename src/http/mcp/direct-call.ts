@@ -2,11 +2,12 @@ import type { Span } from '@opentelemetry/api';
 import type { Author } from '../../domain/administration/author.ts';
 import { AppError } from '../../errors.ts';
 import type { Answer, Call, Caller, Operation } from '../../operations/operation.ts';
-import type { Services } from '../../operations/services.ts';
+import type { Services } from '../../engine/services.ts';
 import { requireScope } from '../access/auth.ts';
 import type { ExchangeContext } from '../exchange-context.ts';
 import { decodeParam } from '../parameters.ts';
 import { readIdempotencyKey } from '../request-head.ts';
+import { notReady } from '../respond.ts';
 import { routeOf, type Route } from '../route.ts';
 
 /** Maximum characters of an answer. Larger ones are for programs, not for a conversation. */
@@ -73,7 +74,7 @@ export class DirectCalls {
     const query = route.readQuery?.(rawQuery(named.query));
     const body = this.body(route, named.body);
     if (operation.needsRedis && !this.context.isReady(operation.scope === 'tenant' ? tenant.no : null))
-      throw new AppError('unavailable', 'Redis is away, or is being filled from Postgres; try again in a moment.');
+      throw notReady();
     const idempotencyKey = operation.idempotent ? readIdempotencyKey(named.idempotencyKey ?? null) : null;
     return { params, query, body, idempotencyKey, tenant, caller, by, ...(span && { span }) };
   }

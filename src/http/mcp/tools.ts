@@ -12,7 +12,6 @@ export interface Tool {
   path: readonly string[];
   query: readonly string[];
   hasBody: boolean;
-  isIdempotent: boolean;
   /** Whether it changes something: then a first call only shows what it would change. */
   changes: boolean;
 }
@@ -127,7 +126,6 @@ function toolOf(operation: Operation, { summary, description = '', parameters, r
     path: names('path'),
     query: names('query'),
     hasBody: requestBody !== undefined,
-    isIdempotent: operation.idempotent,
     changes,
   };
 }

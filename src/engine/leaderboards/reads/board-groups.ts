@@ -3,6 +3,7 @@ import type { CompiledCatalog } from '../../../catalog/compiled-catalog.ts';
 import type { Leaderboard } from '../../../domain/catalog.ts';
 import { type AttributeFilter, groupName } from '../../../domain/user.ts';
 import { AppError } from '../../../errors.ts';
+import { repliesOf } from '../../../redis/commands.ts';
 import { connectionOf } from '../../../redis/endpoints.ts';
 import { boardGroupsKey, boardKey, type TenantPart } from '../../../redis/keys.ts';
 import { tenantParts } from '../../../redis/parts.ts';
@@ -76,10 +77,7 @@ export function createBoardGroups(redis: Redis, users: UserReads, past: KeptRuns
     const groups = await someMembers(connection, boardGroupsKey(part, run), MAX_GROUPS);
     const pipeline = connection.pipeline();
     for (const group of groups) pipeline.zcard(boardKey(part, { ...run, group }));
-    return ((await pipeline.exec()) ?? []).map(([error, users], index) => {
-      if (error) throw error;
-      return [groups[index]!, users as number];
-    });
+    return (await repliesOf<number[]>(pipeline)).map((users, index) => [groups[index]!, users]);
   }
 
   /** Throws 403 unless the user belongs to the group, by the user's current attributes or by the user's score in the run. */

@@ -169,8 +169,6 @@ export function createLeagueReads({ pool, leaderboards, clock, users, redis }: L
   return { ofUser, overview, cohorts };
 }
 
-export type LeagueReads = ReturnType<typeof createLeagueReads>;
-
 function moveAtEnd(moved: TierChange | null): UserLeague['move'] {
   if (moved === null) return 'stay';
   return moved.after > moved.before ? 'up' : 'down';

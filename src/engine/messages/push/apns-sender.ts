@@ -1,11 +1,12 @@
 import type { KeyObject } from 'node:crypto';
+import { parsedJson } from '../../../json.ts';
 import { systemClock } from '../../../clock.ts';
 import { parseRetryAfter } from '../../webhooks/guarded-post.ts';
 import { type ApnsAnswer, ApnsFailure, ApnsSession, type ApnsSessionOptions } from './apns-session.ts';
 import { signedJwt } from './jwt.ts';
 import { apnsKey } from './push-credentials.ts';
 import { CUT_OFF, reasonOf, TOO_LONG } from '../email-sender.ts';
-import { failed, jsonOf, later, SENT, shortKey, textAt, tooLong } from './push-result.ts';
+import { failed, later, SENT, shortKey, textAt, tooLong } from './push-result.ts';
 import type { ApnsCredentials, PushMessage, PushResult, PushSender } from './push-sender.ts';
 import { tokenProblem } from './push-tokens.ts';
 
@@ -128,7 +129,7 @@ export class ApnsSender implements PushSender {
       this.hasSent = true;
       return SENT;
     }
-    const code = textAt(jsonOf(answer), 'reason') ?? '';
+    const code = textAt(parsedJson(answer), 'reason') ?? '';
     const reason = reasonOf(`APNs answered ${status} ${code}`, [token]);
     if (status === 410) return failed('token_gone', reason);
     // Of another app or environment, or invented. Before the first message that APNs took, the channel itself could be wrong.

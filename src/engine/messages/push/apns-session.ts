@@ -5,7 +5,8 @@ import {
   constants,
   type OutgoingHttpHeaders,
 } from 'node:http2';
-import { jsonOf, textAt } from './push-result.ts';
+import { parsedJson } from '../../../json.ts';
+import { textAt } from './push-result.ts';
 
 export interface ApnsAnswer {
   status: number;
@@ -74,7 +75,7 @@ export class ApnsSession {
     this.session.on('error', (error) => (this.error ??= error));
     this.session.on('goaway', (_code, lastId, data) => {
       this.hasEnded = true;
-      const reason = textAt(jsonOf(Buffer.from(data ?? []).toString('utf8')), 'reason');
+      const reason = textAt(parsedJson(Buffer.from(data ?? []).toString('utf8')), 'reason');
       this.goAway ??= {
         lastId,
         reason: reason === null ? 'APNs closed the connection' : `APNs closed the connection: ${reason}`,

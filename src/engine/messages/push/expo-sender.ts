@@ -1,7 +1,8 @@
+import { parsedJson } from '../../../json.ts';
 import { expoToken } from './push-credentials.ts';
 import { ProviderHttp, type ProviderHttpOptions } from '../provider-http.ts';
 import { reasonOf } from '../email-sender.ts';
-import { at, failed, jsonOf, later, SENT, textAt, tooLong, unanswered } from './push-result.ts';
+import { at, failed, later, SENT, textAt, tooLong, unanswered } from './push-result.ts';
 import type { ExpoCredentials, PushMessage, PushReceipt, PushResult, PushSender } from './push-sender.ts';
 import { tokenProblem } from './push-tokens.ts';
 import type { Answer } from '../../webhooks/guarded-post.ts';
@@ -60,7 +61,7 @@ export function createExpoSender(credentials: ExpoCredentials, options: ExpoOpti
     const answered = await receiptsHttp.post(receiptsUrl, { headers, body: JSON.stringify({ ids: tickets }) });
     if (answered.status === null) throw new Error(answered.reason);
     const { status, answer } = answered;
-    const data = at(jsonOf(answer), 'data');
+    const data = at(parsedJson(answer), 'data');
     if (status !== OK || typeof data !== 'object' || data === null)
       throw new Error(reasonOf(`Expo answered ${status}: ${answer}`, [accessToken ?? '']));
     return tickets.flatMap((ticket) => receiptOf(ticket, at(data, ticket)) ?? []);
@@ -100,7 +101,7 @@ interface ExpoAnswer extends Answer {
 
 /** What an answer means: https://docs.expo.dev/push-notifications/sending-notifications/#errors */
 function resultOf({ status, answer, retryAfterMs, hidden }: ExpoAnswer): PushResult {
-  const json = jsonOf(answer);
+  const json = parsedJson(answer);
   const data = at(json, 'data');
   const ticket: unknown = Array.isArray(data) ? data[0] : data;
   if (status === OK && textAt(ticket, 'status') === 'ok') {

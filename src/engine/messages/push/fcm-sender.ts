@@ -1,8 +1,9 @@
+import { parsedJson } from '../../../json.ts';
 import { GoogleAccess } from './google-access.ts';
 import { fcmAccount } from './push-credentials.ts';
 import { ProviderHttp, type ProviderHttpOptions } from '../provider-http.ts';
 import { reasonOf } from '../email-sender.ts';
-import { at, failed, jsonOf, later, SENT, shortKey, textAt, tooLong, unanswered } from './push-result.ts';
+import { at, failed, later, SENT, shortKey, textAt, tooLong, unanswered } from './push-result.ts';
 import type { FcmCredentials, PushMessage, PushResult, PushSender } from './push-sender.ts';
 import { tokenProblem } from './push-tokens.ts';
 import type { Answer } from '../../webhooks/guarded-post.ts';
@@ -86,7 +87,7 @@ interface FcmAnswer extends Answer {
 
 /** What an answer other than 200 means: https://firebase.google.com/docs/reference/fcm/rest/v1/ErrorCode */
 function resultOf({ status, answer, retryAfterMs, hidden, hasSent }: FcmAnswer): PushResult {
-  const error = at(jsonOf(answer), 'error');
+  const error = at(parsedJson(answer), 'error');
   const code = fcmCode(error) ?? textAt(error, 'status') ?? '';
   const text = textAt(error, 'message') ?? '';
   const reason = reasonOf(`FCM answered ${status} ${code}: ${text}`, hidden);

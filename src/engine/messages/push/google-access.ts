@@ -1,8 +1,9 @@
+import { parsedJson } from '../../../json.ts';
 import type { FcmAccount } from './push-credentials.ts';
 import { signedJwt } from './jwt.ts';
 import { type ProviderHttp } from '../provider-http.ts';
 import { reasonOf } from '../email-sender.ts';
-import { at, jsonOf, later, textAt, unanswered } from './push-result.ts';
+import { at, later, textAt, unanswered } from './push-result.ts';
 import type { PushResult } from './push-sender.ts';
 
 const SCOPE = 'https://www.googleapis.com/auth/firebase.messaging';
@@ -58,7 +59,7 @@ export class GoogleAccess {
     // Even if this request arrived, no message was handed over.
     if (answered.status === null) return unanswered({ ...answered, handedOver: false });
     const { status, answer, retryAfterMs } = answered;
-    const json = jsonOf(answer);
+    const json = parsedJson(answer);
     const token = textAt(json, 'access_token');
     const seconds = at(json, 'expires_in');
     if (status === 200 && token !== null && /^[\x21-\x7E]+$/.test(token) && typeof seconds === 'number') {

@@ -1,6 +1,7 @@
 import { createECDH, createPrivateKey, type KeyObject } from 'node:crypto';
+import { parsedJson } from '../../../json.ts';
 import { problem, type Problem } from '../../../catalog/rules/problem.ts';
-import { jsonOf, textAt } from './push-result.ts';
+import { textAt } from './push-result.ts';
 import type {
   ApnsCredentials,
   ExpoCredentials,
@@ -44,7 +45,7 @@ const LEAST_RSA_BITS = 2_048;
 
 /** The parts of a service account. Throws `BadCredentials`. */
 export function fcmAccount({ serviceAccount }: FcmCredentials): FcmAccount {
-  const account = jsonOf(serviceAccount);
+  const account = parsedJson(serviceAccount);
   if (typeof account !== 'object' || account === null || Array.isArray(account))
     throw new BadCredentials('serviceAccount', 'must be the JSON text of a key file');
   const text = (name: string, pattern: RegExp, meaning: string): string => {

@@ -21,15 +21,6 @@ export const later = (
 export const tooLong = (bytes: number, most: number): PushResult =>
   failed('refused', `the message has ${bytes} bytes; at most ${most} are possible`);
 
-/** The value of an answer; `undefined` if it is no JSON. */
-export function jsonOf(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown;
-  } catch {
-    return undefined;
-  }
-}
-
 /** The value at a path of objects and arrays; `undefined` if there is none. */
 export function at(value: unknown, ...path: (string | number)[]): unknown {
   for (const key of path) {

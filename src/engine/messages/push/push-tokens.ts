@@ -1,6 +1,7 @@
 import { ECDH } from 'node:crypto';
+import { parsedJson } from '../../../json.ts';
 import { targetProblem } from '../../../catalog/rules/webhook.ts';
-import { jsonOf, textAt } from './push-result.ts';
+import { textAt } from './push-result.ts';
 import type { PushCredentials } from './push-sender.ts';
 
 /** A browser's subscription. */
@@ -38,7 +39,7 @@ const AUTH_BYTES = 16;
 /** Parses a token of Web Push. Returns the subscription, or why the token is invalid, as text that follows its name. */
 export function subscriptionOf(token: string, { allowPrivate }: { allowPrivate: boolean }): Subscription | string {
   if (token.length > LONGEST) return `must have at most ${LONGEST} characters`;
-  const json = jsonOf(token);
+  const json = parsedJson(token);
   const endpoint = textAt(json, 'endpoint');
   if (endpoint === null) return 'must be the JSON text of a subscription, with endpoint and keys';
   if (!URL.canParse(endpoint)) return 'must have a URL as endpoint';

@@ -1,11 +1,12 @@
 import ece from 'http_ece';
 import { createECDH, type KeyObject } from 'node:crypto';
+import { parsedJson } from '../../../json.ts';
 import { signedJwt } from './jwt.ts';
 import { vapidKey } from './push-credentials.ts';
 import { ProviderHttp, type ProviderHttpOptions } from '../provider-http.ts';
 import { reasonOf } from '../email-sender.ts';
 import { domainOf, EndpointHosts } from './endpoint-hosts.ts';
-import { failed, jsonOf, later, SENT, shortKey, textAt, tooLong } from './push-result.ts';
+import { failed, later, SENT, shortKey, textAt, tooLong } from './push-result.ts';
 import type { PushMessage, PushResult, PushSender, WebPushCredentials } from './push-sender.ts';
 import { type Subscription, subscriptionOf } from './push-tokens.ts';
 import type { Answer } from '../../webhooks/guarded-post.ts';
@@ -62,7 +63,7 @@ export function createWebPushSender(credentials: WebPushCredentials, options: We
   return {
     send,
     pauseMs: (token) => {
-      const endpoint = textAt(jsonOf(token), 'endpoint') ?? '';
+      const endpoint = textAt(parsedJson(token), 'endpoint') ?? '';
       return URL.canParse(endpoint) ? hosts.skippedMs(domainOf(new URL(endpoint))) : null;
     },
     cutOff: () => http.cutOff(),

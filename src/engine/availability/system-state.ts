@@ -1,13 +1,13 @@
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
-import type { RedisServer, ShownRebuild, SystemState } from '../domain/administration/system.ts';
-import { postgresState } from '../postgres/server-state.ts';
-import { runningRebuilds, tenantsByShard } from '../postgres/shards.ts';
-import { endpointsOf, shardsInUse } from '../redis/endpoints.ts';
-import { backlog } from '../redis/outbox.ts';
-import { redisState } from '../redis/server-info.ts';
-import { inTime } from '../pacing/time-limit.ts';
-import { version } from '../version.ts';
+import type { RedisServer, ShownRebuild, SystemState } from '../../domain/administration/system.ts';
+import { postgresState } from '../../postgres/server-state.ts';
+import { runningRebuilds, tenantsByShard } from '../../postgres/shards.ts';
+import { endpointsOf, shardsInUse } from '../../redis/endpoints.ts';
+import { backlog } from '../../redis/outbox.ts';
+import { redisState } from '../../redis/server-info.ts';
+import { inTime } from '../../pacing/time-limit.ts';
+import { version } from '../../version.ts';
 
 /** The installation's servers; null for values of one that does not answer. Never rejects. */
 export function systemState(options: {

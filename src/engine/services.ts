@@ -1,72 +1,72 @@
 import { createConfigurationStore } from '../catalog/configuration/store.ts';
 import { createResources } from '../catalog/resources.ts';
-import { createAchievementCompletion } from '../engine/achievements/achievement-completion.ts';
-import { createAchievementReads } from '../engine/achievements/achievement-reads.ts';
-import { AchievementPreview } from '../engine/achievements/preview.ts';
-import { createAnalyticsReads } from '../engine/analytics/analytics-reads.ts';
-import { CostlyReads } from '../engine/analytics/costly-reads.ts';
-import { createGroupComparison } from '../engine/analytics/group-comparison.ts';
-import { createAdvice } from '../engine/advice/advice.ts';
-import { createAttention } from '../engine/advice/attention.ts';
-import { createActivityReads } from '../engine/history/activity.ts';
-import { createBatchIntake } from '../engine/events/batch-intake.ts';
-import { createClockControl } from '../engine/schedule/clock-control.ts';
-import { createLateEvents } from '../engine/corrections/late-events.ts';
-import { createManyReversals } from '../engine/corrections/many-reversals.ts';
-import { createReversals } from '../engine/corrections/reversals.ts';
-import { createDeadLetters } from '../engine/persist/dead-letters.ts';
-import { createEventBatcher } from '../engine/events/event-batcher.ts';
-import { createEventEngine } from '../engine/events/event-engine.ts';
-import { appliedReplies, lookUpKeys, persistedReplies } from '../engine/events/stored-replies.ts';
-import { createHistoryReads } from '../engine/history/history-reads.ts';
-import { ReadLimits } from '../engine/history/read-limits.ts';
-import { createWrappedReads } from '../engine/history/wrapped-reads.ts';
-import { createImports } from '../engine/imports/imports.ts';
-import { createJobs } from '../engine/schedule/jobs.ts';
-import { createLeagueReads } from '../engine/leaderboards/reads/league-reads.ts';
-import { createLeaderboardReads } from '../engine/leaderboards/reads/leaderboard-reads.ts';
-import { createEventRanks } from '../engine/leaderboards/wide-ranks.ts';
-import { setsOfBoards } from '../engine/leaderboards/stray-sets.ts';
-import { Live } from '../engine/live/streams.ts';
-import { MessageIds } from '../engine/live/stream-message-id.ts';
-import { leftOut } from '../engine/notifications/left-out.ts';
-import { Reporter } from '../engine/notifications/reporter.ts';
-import { createFeedback } from '../engine/messages/feedback.ts';
-import { createFeedbackSettings } from '../engine/messages/feedback-settings.ts';
-import { createMessageChannels } from '../engine/messages/channels.ts';
-import { createEmailLog } from '../engine/messages/message-log.ts';
-import { createTemplateTests } from '../engine/messages/template-tests.ts';
-import { createMessagePreview, createPushPreview } from '../engine/messages/preview.ts';
-import { createPushChannels } from '../engine/messages/push/push-channels.ts';
-import { createSealer } from '../engine/messages/sealed-secrets.ts';
-import { createUnsubscribing } from '../engine/messages/unsubscribe.ts';
-import { createSignedTokens } from '../engine/messages/signed-tokens.ts';
-import { SeenMessages } from '../engine/messages/seen-messages.ts';
-import { trackingLinksOf } from '../engine/messages/tracking-links.ts';
-import { unsubscribeLinksOf } from '../engine/messages/unsubscribe-links.ts';
-import { PointsReads } from '../engine/points/points-reads.ts';
-import { createClaimReads } from '../engine/rewards/claim-reads.ts';
-import { createClaims } from '../engine/rewards/claims.ts';
-import { createSpendings } from '../engine/points/spendings.ts';
-import { createUserPoints } from '../engine/points/user-points.ts';
-import { createQuarantine } from '../engine/corrections/quarantine.ts';
-import { createSpreads } from '../engine/rebuild/conversion.ts';
-import { createVerifications } from '../engine/rebuild/verifications.ts';
-import { createRecomputations } from '../engine/recomputations/recomputations.ts';
-import { createStreakAdmin } from '../engine/streaks/streak-admin.ts';
-import { StreakRankings } from '../engine/streaks/streak-rankings.ts';
-import { createStreakReads } from '../engine/streaks/streak-reads.ts';
-import { createTimeline } from '../engine/timeline/timeline.ts';
-import { UserMerges } from '../engine/users/user-merges.ts';
+import { createAchievementCompletion } from './achievements/achievement-completion.ts';
+import { createAchievementReads } from './achievements/achievement-reads.ts';
+import { AchievementPreview } from './achievements/preview.ts';
+import { type AnalyticsReads, createAnalyticsReads } from './analytics/analytics-reads.ts';
+import { CostlyReads } from './analytics/costly-reads.ts';
+import { createGroupComparison } from './analytics/group-comparison.ts';
+import { createAdvice } from './advice/advice.ts';
+import { createAttention } from './advice/attention.ts';
+import { createActivityReads } from './history/activity.ts';
+import type { Backdating } from './backfills/backdating.ts';
+import { createBatchIntake } from './events/batch-intake.ts';
+import { createClockControl } from './schedule/clock-control.ts';
+import { createLateEvents } from './corrections/late-events.ts';
+import { createManyReversals } from './corrections/many-reversals.ts';
+import { createReversals } from './corrections/reversals.ts';
+import { createDeadLetters } from './persist/dead-letters.ts';
+import { createEventBatcher } from './events/event-batcher.ts';
+import { createEventEngine } from './events/event-engine.ts';
+import { appliedReplies, lookUpKeys, persistedReplies } from './events/stored-replies.ts';
+import { createHistoryReads } from './history/history-reads.ts';
+import { ReadLimits } from './history/read-limits.ts';
+import { createWrappedReads } from './history/wrapped-reads.ts';
+import { createImports } from './imports/imports.ts';
+import { createJobs } from './schedule/jobs.ts';
+import { createLeagueReads } from './leaderboards/reads/league-reads.ts';
+import { createLeaderboardReads } from './leaderboards/reads/leaderboard-reads.ts';
+import { createEventRanks } from './leaderboards/wide-ranks.ts';
+import { setsOfBoards } from './leaderboards/stray-sets.ts';
+import { Live } from './live/streams.ts';
+import { MessageIds } from './live/stream-message-id.ts';
+import { leftOut } from './notifications/left-out.ts';
+import { Reporter } from './notifications/reporter.ts';
+import { createFeedback } from './messages/feedback.ts';
+import { createFeedbackSettings } from './messages/feedback-settings.ts';
+import { createMessageChannels } from './messages/channels.ts';
+import { createEmailLog } from './messages/message-log.ts';
+import { createTemplateTests } from './messages/template-tests.ts';
+import { createMessagePreview, createPushPreview } from './messages/preview.ts';
+import { createPushChannels } from './messages/push/push-channels.ts';
+import { createSealer } from './messages/sealed-secrets.ts';
+import { createUnsubscribing } from './messages/unsubscribe.ts';
+import { createSignedTokens } from './messages/signed-tokens.ts';
+import { SeenMessages } from './messages/seen-messages.ts';
+import { trackingLinksOf } from './messages/tracking-links.ts';
+import { unsubscribeLinksOf } from './messages/unsubscribe-links.ts';
+import { PointsReads } from './points/points-reads.ts';
+import { createClaimReads } from './rewards/claim-reads.ts';
+import { createClaims } from './rewards/claims.ts';
+import { createSpendings } from './points/spendings.ts';
+import { createUserPoints } from './points/user-points.ts';
+import { createQuarantine } from './corrections/quarantine.ts';
+import { createSpreads } from './rebuild/conversion.ts';
+import { createVerifications } from './rebuild/verifications.ts';
+import { createRecomputations } from './recomputations/recomputations.ts';
+import { createStreakAdmin } from './streaks/streak-admin.ts';
+import { StreakRankings } from './streaks/streak-rankings.ts';
+import { createStreakReads, type StreakReads } from './streaks/streak-reads.ts';
+import { createTimeline } from './timeline/timeline.ts';
+import { UserMerges } from './users/user-merges.ts';
 import { aliasOf } from '../redis/aliases.ts';
 import { knownParts } from '../redis/parts.ts';
-import { createHiding } from '../engine/users/hiding.ts';
-import { createUserDeletion } from '../engine/users/user-deletion.ts';
-import { createUserDirectory } from '../engine/users/user-directory.ts';
-import { createUserExport } from '../engine/users/user-export.ts';
-import { createUserProfiles } from '../engine/users/user-profiles.ts';
-import { sendTest, createWebhookDeliveries } from '../engine/webhooks/webhook-deliveries.ts';
-import type { Services } from '../operations/services.ts';
+import { createHiding } from './users/hiding.ts';
+import { createUserDeletion } from './users/user-deletion.ts';
+import { createUserDirectory } from './users/user-directory.ts';
+import { createUserExport } from './users/user-export.ts';
+import { createUserProfiles, type UserProfiles } from './users/user-profiles.ts';
+import { createWebhookDeliveries, sendTest } from './webhooks/webhook-deliveries.ts';
 import { createAdminKeys } from '../postgres/access/admin-keys.ts';
 import { readAudit } from '../postgres/access/audit.ts';
 import { listFills } from '../postgres/boards/progress.ts';
@@ -80,12 +80,12 @@ import type { OrganisationRow } from '../postgres/organisation.ts';
 import { attributeValues } from '../postgres/users/selections.ts';
 import { postgresDisk } from '../postgres/server-state.ts';
 import { RecentRequests } from '../redis/recent-requests.ts';
-import type { FrontendCore } from './frontend-core.ts';
-import { systemState } from './system-state.ts';
+import type { ServicesCore } from './core.ts';
+import { systemState } from './availability/system-state.ts';
 import { type TenantPart } from '../redis/keys.ts';
 
-/** Creates all features of a frontend. Each uses only the core, which contains everything that several features share. */
-export function createServices(core: FrontendCore, live: Live): Services {
+/** Creates all services of a frontend. Each uses only the core, which has everything that several of them share. */
+export function createServices(core: ServicesCore, live: Live) {
   const users = createUsers(core);
   const streaks = createStreaks(core);
   const analytics = createAnalytics(core);
@@ -107,8 +107,10 @@ export function createServices(core: FrontendCore, live: Live): Services {
   };
 }
 
+export type Services = ReturnType<typeof createServices>;
+
 /** Accepting events, singly and in batches, and handling those that were not applied or stored. */
-function createEvents(core: FrontendCore) {
+function createEvents(core: ServicesCore) {
   const { redis, pool, log, catalogs, clock, ids, scripts, overloaded, users, recordAudit, deliveriesQueued } = core;
   const addRanks = createEventRanks(redis, log);
   const batcher = createEventBatcher({
@@ -158,10 +160,10 @@ function createEvents(core: FrontendCore) {
         deliveriesQueued();
       },
     }),
-  } satisfies Partial<Services>;
+  };
 }
 
-function createUsers(core: FrontendCore) {
+function createUsers(core: ServicesCore) {
   const { redis, pool, scripts, clock, users, caughtUp, applicationKeys, recordAudit, controlShare } = core;
   const setsOfPart = (part: TenantPart): Promise<string[]> => setsOfBoards(redis, pool, clock, part);
   const hiding = createHiding({ redis, pool, scripts, setsOfBoards: setsOfPart, clock });
@@ -183,8 +185,10 @@ function createUsers(core: FrontendCore) {
       recordAudit,
     }),
     imports: createImports({ redis, pool, scripts, recordAudit, clock }),
-    aliasOf: (tenantNo, userId) => aliasOf(redis, tenantNo, userId),
-    isWide: (tenantNo) => knownParts(redis, tenantNo).length > 1,
+    /** The user for whom an ID stands: another one after merges. */
+    aliasOf: (tenantNo: number, userId: string) => aliasOf(redis, tenantNo, userId),
+    /** Whether a tenant is spread over several shards. */
+    isWide: (tenantNo: number) => knownParts(redis, tenantNo).length > 1,
     merges: new UserMerges({
       redis,
       pool,
@@ -197,20 +201,22 @@ function createUsers(core: FrontendCore) {
       recordAudit,
       wakeJobs: core.wakeJobs,
     }),
-  } satisfies Partial<Services>;
+  };
 }
 
-function createAchievements(core: FrontendCore) {
+function createAchievements(core: ServicesCore) {
   const { redis, pool, scripts, clock, users, caughtUp } = core;
   return {
     achievements: createAchievementReads(redis, users),
     achievementPreview: new AchievementPreview({ redis, pool, clock, caughtUp }),
     completion: createAchievementCompletion(scripts, clock),
-    backdatings: { list: (tenantNo) => latestJobs(pool, { kind: 'backdating', tenantNo }) },
-  } satisfies Partial<Services>;
+    backdatings: {
+      list: (tenantNo: number): Promise<Backdating[]> => latestJobs(pool, { kind: 'backdating', tenantNo }),
+    },
+  };
 }
 
-function createPoints(core: FrontendCore) {
+function createPoints(core: ServicesCore) {
   const { redis, pool, clock, caughtUp, scripts, ids, recordAudit, persisted } = core;
   const { idempotencyKeysPerDay, onClaimMoment: onMoment } = core.settings;
   const spendings = createSpendings({
@@ -229,21 +235,21 @@ function createPoints(core: FrontendCore) {
     spendings,
     claims: createClaims({ redis, pool, spendings, ids, clock, recordAudit, persisted, onMoment }),
     claimReads: createClaimReads(redis, pool, clock, persisted),
-  } satisfies Partial<Services>;
+  };
 }
 
 /** Reads of many sums, with the connections of other long reads. */
-function createAnalytics(core: FrontendCore) {
+function createAnalytics(core: ServicesCore) {
   const { redis, historyPool: pool, clock, caughtUp, controlShare } = core;
   const points = new PointsReads(redis, pool, clock, caughtUp);
   const costly = new CostlyReads();
   return {
     analytics: createAnalyticsReads({ redis, pool, clock, caughtUp, points, controlShare, costly }),
     groupComparison: createGroupComparison({ pool, clock, caughtUp, controlShare, costly }),
-  } satisfies Partial<Services>;
+  };
 }
 
-function createStreaks(core: FrontendCore) {
+function createStreaks(core: ServicesCore) {
   const { redis, pool, scripts, clock, users, recordAudit, persisted } = core;
   return {
     streaks: createStreakReads(redis, pool, core.usersWithHistory, clock),
@@ -257,21 +263,21 @@ function createStreaks(core: FrontendCore) {
       recordAudit,
       persisted,
     }),
-  } satisfies Partial<Services>;
+  };
 }
 
-function createLeaderboards(core: FrontendCore) {
+function createLeaderboards(core: ServicesCore) {
   const { redis, pool, clock, users, past } = core;
   const reads = createLeaderboardReads({ redis, users, clock, past });
   return {
     leaderboards: reads,
     leagues: createLeagueReads({ redis, pool, clock, users, leaderboards: reads }),
-    boardFills: { list: (tenantNo) => listFills(pool, tenantNo) },
-  } satisfies Partial<Services>;
+    boardFills: { list: (tenantNo: number) => listFills(pool, tenantNo) },
+  };
 }
 
 /** Reversing events, recomputing their consequences, and comparing Redis with Postgres. */
-function createCorrections(core: FrontendCore) {
+function createCorrections(core: ServicesCore) {
   const { pool, scripts, clock, ids, recordAudit, persisted, wakeJobs } = core;
   const isStored = (id: string): Promise<boolean> => isReversalStored(pool, id);
   const reversals = createReversals({ pool, scripts, isStored, clock, recordAudit, persisted });
@@ -280,20 +286,20 @@ function createCorrections(core: FrontendCore) {
     manyReversals: createManyReversals({ pool, ids, reversals, persisted }),
     recomputations: createRecomputations(pool, clock, wakeJobs),
     verifications: createVerifications(core.redis, pool, clock, wakeJobs),
-  } satisfies Partial<Services>;
+  };
 }
 
-function createHistory(core: FrontendCore) {
+function createHistory(core: ServicesCore) {
   const { redis, historyPool: pool, clock, past, controlShare, usersWithHistory: users } = core;
   const limits = new ReadLimits();
   return {
     history: createHistoryReads({ pool, limits, users }),
     wrapped: createWrappedReads({ pool, limits, redis, past, clock, users, controlShare }),
-  } satisfies Partial<Services>;
+  };
 }
 
 /** The live streams. They listen to changes of the organisation, so they are created before these are followed. */
-export function createLive(core: FrontendCore): Live {
+export function createLive(core: ServicesCore): Live {
   const { redis, pool, catalogs, tenants, controlShare, clock, ids, changes, signals, log } = core;
   const live = new Live({
     redis,
@@ -314,17 +320,18 @@ export function createLive(core: FrontendCore): Live {
   return live;
 }
 
-function createWebhooks(core: FrontendCore) {
+function createWebhooks(core: ServicesCore) {
   const { pool, clock, deliveriesQueued, wakeJobs } = core;
   const deliveries = { pool, clock, onQueued: deliveriesQueued, wake: wakeJobs };
   return {
-    webhookSecrets: (tenantNo, ids) => webhookSecrets(pool, tenantNo, ids),
+    webhookSecrets: webhookSecrets.bind(null, pool),
     webhookDeliveries: createWebhookDeliveries(deliveries),
-    testWebhook: (own, asked) => sendTest(deliveries, own, asked),
-  } satisfies Partial<Services>;
+    /** Sends a webhook an example. */
+    testWebhook: sendTest.bind(null, deliveries),
+  };
 }
 
-function createMessages(core: FrontendCore, { profiles, streaks }: Pick<Services, 'profiles' | 'streaks'>) {
+function createMessages(core: ServicesCore, { profiles, streaks }: { profiles: UserProfiles; streaks: StreakReads }) {
   const { redis, pool, announce, clock, catalogs, ids, tenants } = core;
   const { secretsKey, publicUrl, webhookAllowPrivate: allowPrivate } = core.settings;
   const sealer = secretsKey === null ? null : createSealer(secretsKey);
@@ -352,6 +359,7 @@ function createMessages(core: FrontendCore, { profiles, streaks }: Pick<Services
   };
   return {
     ...testing,
+    /** Sends rendered templates to an administrator. */
     testTemplates: createTemplateTests({ ...testing, users, redis }),
     emailLog: createEmailLog(pool, clock),
     unsubscribing: createUnsubscribing({
@@ -375,25 +383,25 @@ function createMessages(core: FrontendCore, { profiles, streaks }: Pick<Services
       onReport: (outcome, count) => core.metrics.reported(outcome, count),
     }),
     feedbackSettings: createFeedbackSettings(pool, clock, tokens, publicUrl),
-  } satisfies Partial<Services>;
+  };
 }
 
-function createConfiguration(core: FrontendCore) {
+function createConfiguration(core: ServicesCore) {
   const { pool, announce, clock, catalogs } = core;
   const { webhookAllowPrivate } = core.settings;
   return {
-    attributeValues: (tenantNo, attribute, limit) => attributeValues(pool, tenantNo, attribute, limit),
+    attributeValues: attributeValues.bind(null, pool),
     catalogs,
     configuration: createConfigurationStore({ pool, announce, clock, catalogs }),
     resources: createResources({ pool, announce, clock, catalogs, settings: { webhookAllowPrivate } }),
-  } satisfies Partial<Services>;
+  };
 }
 
 /** The name that users know. */
 const appNameOf = ({ name, branding }: OrganisationRow): string => branding.appName ?? name;
 
 /** Tenants, keys, and the administrators' view of the installation. */
-function createAdministration(core: FrontendCore, { analytics }: Pick<Services, 'analytics'>) {
+function createAdministration(core: ServicesCore, { analytics }: { analytics: AnalyticsReads }) {
   const { redis, pool, announce, clock, testClock, guard, wakeJobs, backlog } = core;
   const recentRequests = new RecentRequests(redis, () => core.tenants.organisation().multiTenancy);
   core.onClose(() => recentRequests.close());
@@ -408,13 +416,15 @@ function createAdministration(core: FrontendCore, { analytics }: Pick<Services, 
     sessions: new Sessions({ pool, announce, clock }),
     recentRequests,
     clock,
+    /** `null` without a test clock. */
     testClock:
       testClock && createClockControl({ pool, redis, clock: testClock, patienceMs: core.settings.clockPatienceMs }),
     environment: { ...core.settings.environment, priority: 1 },
     system: systemState({ redis, pool, isOpen: (shard) => guard.isOpen(shard) }),
     jobs: createJobs(pool, clock, wakeJobs),
     spreads: createSpreads(redis, pool, clock, wakeJobs),
-    audit: { read: (query) => readAudit(pool, query) },
+    audit: { read: readAudit.bind(null, pool) },
+    /** Adds entries to the audit log for actions outside of a Postgres transaction. */
     recordAudit: core.recordAudit,
-  } satisfies Partial<Services>;
+  };
 }

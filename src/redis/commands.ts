@@ -1,4 +1,4 @@
-import { Command } from 'ioredis';
+import { type ChainableCommander, Command } from 'ioredis';
 
 /** The call of a function, whose reply has buffers. */
 export class FunctionCall extends Command {
@@ -19,4 +19,12 @@ export class FunctionCall extends Command {
     }
     return Buffer.concat([...parts, Buffer.from(text)]);
   }
+}
+
+/** Sends a pipeline or transaction. Returns the replies to its commands, in order, or throws the first error. */
+export async function repliesOf<Replies extends unknown[]>(commands: ChainableCommander): Promise<Replies> {
+  return ((await commands.exec()) ?? []).map(([error, reply]) => {
+    if (error) throw error;
+    return reply;
+  }) as Replies;
 }
