@@ -6,6 +6,7 @@ import { promisify } from 'node:util';
 import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { freePort } from '../src/local/free-ports.ts';
+import { runCli } from './cli/run-cli.ts';
 import { Start } from './processes/start.ts';
 import { DATA_FOLDER } from './stack/data-folder.ts';
 import { inFewFiles } from './stack/in-few-files.ts';
@@ -131,6 +132,13 @@ describe('npm start', () => {
     expect(await event(key, 1)).toMatchObject({ total: 16 });
   });
 
+  test('its servers are those of a command beside it, which leaves them running', async () => {
+    const own = { ...variables, REDIS_URL: undefined, DATABASE_URL: undefined };
+    const verified = await runCli(['verify'], own);
+    expect(verified).toMatchObject({ code: 0, out: expect.stringContaining('No differences.') });
+    expect(await event(key, 1)).toMatchObject({ total: 17 });
+  });
+
   test('refuses a second one beside it, for its port or for its data', async () => {
     const port = Number(variables['APP_PORT']);
     const second = start();
@@ -155,7 +163,7 @@ describe('npm start', () => {
     }
     const next = start();
     await next.running();
-    expect(await event(key, 1)).toMatchObject({ total: 17 });
+    expect(await event(key, 1)).toMatchObject({ total: 18 });
     expect(await next.end('SIGHUP')).toBe(0);
     await nothingRuns();
   });

@@ -7,7 +7,7 @@ import type { Difference } from '../engine/rebuild/confirmation.ts';
 import { ownVersion } from '../engine/rebuild/marks.ts';
 import { verify } from '../engine/rebuild/verify.ts';
 import { readEnv } from '../settings/env.ts';
-import { startServers } from '../local/private-services.ts';
+import { joinServers } from '../local/private-services.ts';
 import { countLetters } from '../postgres/corrections/dead-letters.ts';
 import { isMigrated, migrate, MigrationError } from '../postgres/migrate.ts';
 import { createPool } from '../postgres/pool.ts';
@@ -20,15 +20,15 @@ import { CommandError, EXIT, print, progressBar } from './command.ts';
 import { counted } from '../domain/words.ts';
 
 /**
- * Runs a command on Redis and Postgres: those of REDIS_URL and DATABASE_URL, or the private ones, which no running
- * Laurel may use at the same time. `shards`: waits until each Redis that holds one of them answers; the command handles
+ * Runs a command on Redis and Postgres: those of REDIS_URL and DATABASE_URL, or the private ones, which are started unless
+ * a running Laurel has them. `shards`: waits until each Redis that holds one of them answers; the command handles
  * the others itself.
  */
 export async function withServers<T>(
   work: (servers: { redis: Redis; pool: Pool }) => Promise<T>,
   shards: readonly number[] = SHARD_NUMBERS,
 ): Promise<T> {
-  const servers = await startServers(readEnv(process.env), (line) => process.stderr.write(`${line}\n`));
+  const servers = await joinServers(readEnv(process.env), (line) => process.stderr.write(`${line}\n`));
   const pool = createPool(servers.databaseUrl, { max: 5 });
   let redis: Redis | null = null;
   try {

@@ -96,12 +96,14 @@ export interface Readiness {
 
 /** The time limit of a query. */
 const QUERY_MS = 2_000;
+/** How long a probe waits for its query if there is a recent answer. A server that has stopped refuses at once. */
+const PATIENCE_MS = 50;
 /** How long the last answer to a query is used, longer than the usual interval of probes. Each use queries again. */
 const RECENT_MS = 15_000;
 
 /**
- * Names failed checks without reasons. Never rejects. Waits for no query that has an answer of the last 15 s, so that a probe
- * does not wait behind other work, or for a server that hangs. `queryMs`: a longer query counts as failed.
+ * Names failed checks without reasons. Never rejects. Waits at most 50 ms for a query that has an answer of the last 15 s,
+ * so that a probe does not wait behind other work, or for a server that hangs. `queryMs`: a longer query counts as failed.
  */
 export function createReadiness(
   checks: Readonly<Record<string, ReadinessCheck>>,
@@ -138,7 +140,9 @@ function lately(check: ReadinessCheck['check'], queryMs: number): () => boolean 
       if (typeof outcome === 'boolean') return outcome;
       running = query(outcome);
     }
-    return last !== null && performance.now() - last.atMs < RECENT_MS ? last.isWell : running;
+    return last !== null && performance.now() - last.atMs < RECENT_MS
+      ? inTime(running, PATIENCE_MS, last.isWell)
+      : running;
   };
 }
 

@@ -31,6 +31,9 @@ export async function lockDataDir(dataDir: string): Promise<{ release(): Promise
   return { release: () => new Promise((resolve) => lock.close(() => resolve())) };
 }
 
+/** Whether a running Laurel, or one of its commands, holds the lock. */
+export const isDataDirLocked = (dataDir: string): Promise<boolean> => isAnswered(socketPath(dataDir));
+
 function socketPath(dataDir: string): string {
   const path = join(dataDir, 'lock');
   if (path.length <= MAX_SOCKET_PATH) return path;

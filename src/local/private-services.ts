@@ -4,8 +4,8 @@ import { mkdir, readFile, rm, stat, writeFile } from 'node:fs/promises';
 import { dirname, join } from 'node:path';
 import type { Env } from '../settings/env.ts';
 import { StartError } from '../start-error.ts';
-import { endLeftoverServer, lockDataDir, noteServer } from './data-dir-lock.ts';
-import { requireRedisProgram, startRedis } from './redis-server.ts';
+import { endLeftoverServer, isDataDirLocked, lockDataDir, noteServer } from './data-dir-lock.ts';
+import { addressOfRedis, portOfRedis, requireRedisProgram, startRedis } from './redis-server.ts';
 import { addressOfPostgres, type LocalServer, portOfRunning, startPostgres } from './postgres-server.ts';
 
 export interface Servers {
@@ -77,11 +77,30 @@ export async function startServers(env: Env, say: (line: string) => void): Promi
   }
 }
 
+/** The servers for a command: as `startServers`, but beside a running Laurel its private ones, which `stop` leaves running. */
+export async function joinServers(
+  env: Env,
+  say: (line: string) => void,
+): Promise<Pick<Servers, 'redisUrl' | 'databaseUrl' | 'stop'>> {
+  if (await isDataDirLocked(env.dataDir)) {
+    const redisUrl = env.redisUrl ?? (await privateRedis(env.dataDir));
+    const databaseUrl = env.databaseUrl ?? (await privatePostgres(env.dataDir));
+    if (redisUrl !== null && databaseUrl !== null) return { redisUrl, databaseUrl, stop: async () => undefined };
+  }
+  return startServers(env, say);
+}
+
 /** The address of the private Postgres of a running Laurel; `null` if none runs with this data. */
 export async function privatePostgres(dataDir: string): Promise<string | null> {
   const port = await portOfRunning(join(dataDir, 'postgres'));
-  const password = await readFile(join(dataDir, 'password'), 'utf8').catch(() => '');
-  return port === null || password === '' ? null : addressOfPostgres(password.trim(), port);
+  const password = await readPassword(dataDir);
+  return port === null || password === '' ? null : addressOfPostgres(password, port);
+}
+
+/** The same of Redis. The port is that of the last start, so ask only while a Laurel runs. */
+async function privateRedis(dataDir: string): Promise<string | null> {
+  const port = await portOfRedis(join(dataDir, 'redis'));
+  return port === null ? null : addressOfRedis(await readPassword(dataDir), port);
 }
 
 async function makeDataDir(dataDir: string): Promise<void> {
@@ -107,10 +126,15 @@ async function makeDirectories(path: string): Promise<void> {
 
 /** The password of both private servers. It keeps other users of the machine from reading their data through the ports. */
 async function readOrMakePassword(dataDir: string): Promise<string> {
-  const file = join(dataDir, 'password');
-  const existing = await readFile(file, 'utf8').catch(() => '');
-  if (existing !== '') return existing.trim();
+  const existing = await readPassword(dataDir);
+  if (existing !== '') return existing;
   const password = randomBytes(24).toString('base64url');
-  await writeFile(file, password, { mode: 0o600 });
+  await writeFile(passwordFile(dataDir), password, { mode: 0o600 });
   return password;
 }
+
+const passwordFile = (dataDir: string): string => join(dataDir, 'password');
+
+/** '' if there is none yet. */
+const readPassword = async (dataDir: string): Promise<string> =>
+  (await readFile(passwordFile(dataDir), 'utf8').catch(() => '')).trim();

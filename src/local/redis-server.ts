@@ -1,7 +1,7 @@
 import { Redis } from 'ioredis';
 import { execFile } from 'node:child_process';
 import { existsSync, readFileSync } from 'node:fs';
-import { access, chown, mkdir, readdir, rm, writeFile } from 'node:fs/promises';
+import { access, chown, mkdir, readdir, readFile, rm, writeFile } from 'node:fs/promises';
 import { delimiter, join, resolve } from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { promisify } from 'node:util';
@@ -47,6 +47,17 @@ export function findRedisProgram(): string | null {
 /** Settings that Laurel requires of every Redis, as text, because the server may run as a user who cannot read our files. */
 export const readRedisSettings = (): string => readFileSync(join(PACKAGE_ROOT, 'ops', 'redis.conf'), 'utf8').trimEnd();
 
+const configurationOf = (directory: string): string => resolve(directory, 'redis.conf');
+
+export const addressOfRedis = (password: string | null, port: number): string =>
+  `redis://${password === null ? '' : `:${encodeURIComponent(password)}@`}127.0.0.1:${port}`;
+
+/** The port of the last server that was started on a directory; `null` if there was none. */
+export async function portOfRedis(directory: string): Promise<number | null> {
+  const text = await readFile(configurationOf(directory), 'utf8').catch(() => '');
+  return Number(/^port (\d+)$/m.exec(text)?.[1]) || null;
+}
+
 /** Starts a private Redis on a free port of the loopback interface. It ends at the latest with this process. */
 export async function startRedis(options: RedisOptions): Promise<LocalServer> {
   let problem = '';
@@ -55,7 +66,7 @@ export async function startRedis(options: RedisOptions): Promise<LocalServer> {
     await mkdir(options.directory, { recursive: true, mode: 0o700 });
     const user = redisUser(options);
     const port = await freePort();
-    const configuration = resolve(options.directory, 'redis.conf');
+    const configuration = configurationOf(options.directory);
     await writeFile(configuration, settings(options, port), { mode: 0o600 });
     if (user.owner) await giveTo(user.owner, options.directory);
     const [command = options.program, ...args] = user.prefix.concat(options.program, configuration);
@@ -67,8 +78,7 @@ export async function startRedis(options: RedisOptions): Promise<LocalServer> {
       env: serverEnvironment(),
       removeAfterwards: options.temporary ? options.directory : null,
     });
-    const login = options.password === null ? '' : `:${encodeURIComponent(options.password)}@`;
-    const url = `redis://${login}127.0.0.1:${port}`;
+    const url = addressOfRedis(options.password, port);
     if (await answers(url, server, configuration))
       return { url, pid: server.pid, exited: server.exited, stop: () => server.stop() };
     await server.stop();

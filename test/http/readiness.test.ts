@@ -46,6 +46,14 @@ test('concurrent calls share a query; a later one queries again, and does not wa
   for (const { resolve } of queries) resolve();
 });
 
+test('a server that refuses at once is reported by the same probe, despite a recent answer', async () => {
+  let check = well;
+  const readiness = createReadiness({ Postgres: { check: () => check(), needed: false } });
+  expect(await readiness()).toEqual({ missing: [], degraded: [] });
+  check = ill;
+  expect(await readiness()).toEqual({ missing: [], degraded: ['Postgres'] });
+});
+
 test('a condition of this process is checked each time', async () => {
   let isFull = true;
   const readiness = createReadiness({ backlog: { check: () => !isFull, needed: true } });

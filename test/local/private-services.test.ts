@@ -7,7 +7,7 @@ import pg from 'pg';
 import { afterAll, beforeAll, describe, expect, test } from 'vitest';
 import { readEnv } from '../../src/settings/env.ts';
 import { privateDisk } from '../../src/local/disk-space.ts';
-import { privatePostgres, startServers } from '../../src/local/private-services.ts';
+import { joinServers, privatePostgres, startServers } from '../../src/local/private-services.ts';
 import { PACKAGE_ROOT } from '../../src/package-root.ts';
 import { DATA_FOLDER } from '../stack/data-folder.ts';
 import { endChild, messageOf } from '../stack/child-process.ts';
@@ -52,6 +52,9 @@ describe('private servers', () => {
     try {
       expect(first.private).toEqual(['redis', 'postgres']);
       await expect(startServers(environment(), quiet)).rejects.toThrow('Laurel is already running');
+      const joined = await joinServers(environment(), quiet);
+      expect(joined).toMatchObject({ redisUrl: first.redisUrl, databaseUrl: first.databaseUrl });
+      await joined.stop();
       // As `laurel console` finds it.
       expect(await privatePostgres(dataDir)).toBe(first.databaseUrl);
       const { freeBytes, usedRatio } = await (await privateDisk(dataDir, first.databaseUrl))!();
