@@ -3,7 +3,14 @@ import type { Pool } from 'pg';
 import type { Catalog } from '../domain/catalog.ts';
 import { AppError } from '../errors.ts';
 import { catalogVersions, loadCatalog } from '../postgres/catalog.ts';
-import { Listener, readRevisions, REVISIONS_CHANNEL, type RevisionsSeen } from '../postgres/revisions.ts';
+import {
+  Listener,
+  ORGANISATION_MESSAGE,
+  readCredentialChanges,
+  readRevisions,
+  REVISIONS_CHANNEL,
+  type RevisionsSeen,
+} from '../postgres/revisions.ts';
 import type { Signals } from '../redis/signals.ts';
 import { SharedRuns } from '../pacing/shared-runs.ts';
 import { CompiledCatalog } from './compiled-catalog.ts';
@@ -118,8 +125,10 @@ interface ChangeListener {
   catalogChanged?(tenantNo: number, version: number): void;
   /** Some catalogs may have changed; it is unknown which. */
   anyCatalogChanged?(): void;
-  /** Keys, tenants or the organisation have changed, or may have. */
+  /** Admin keys, tenants or the organisation have changed, or may have. */
   organisationChanged?(): void;
+  /** These keys (by prefix) and sessions (by hash) have ended or changed; `null`: any may have. */
+  credentialsChanged?(names: readonly string[] | null): void;
   /** Something was written to Postgres since the last call, by anyone. Called every few seconds at most. */
   written?(): void;
 }
@@ -212,7 +221,8 @@ export class Changes {
     for (const listener of this.listeners) {
       if (separator > 0)
         listener.catalogChanged?.(Number(message.slice(0, separator)), Number(message.slice(separator + 1)));
-      else listener.organisationChanged?.();
+      else if (message === ORGANISATION_MESSAGE) listener.organisationChanged?.();
+      else listener.credentialsChanged?.(message.slice(ORGANISATION_MESSAGE.length).split(','));
     }
   }
 
@@ -245,6 +255,11 @@ export class Changes {
     });
     if (now === null || this.closed) return;
     const { seen } = this;
+    const credentials =
+      seen === null || now.credentials === seen.credentials
+        ? []
+        : await readCredentialChanges(connection ?? this.pool, { after: seen.credentials, upTo: now.credentials });
+    if (this.closed) return;
     this.seen = now;
     if (seen === null) {
       this.written.snapshot = now.snapshot;
@@ -254,6 +269,7 @@ export class Changes {
     if (isWritten) this.written = { snapshot: now.snapshot, atMs: performance.now() };
     for (const listener of this.listeners) {
       if (now.organisation !== seen.organisation) listener.organisationChanged?.();
+      if (credentials === null || credentials.length > 0) listener.credentialsChanged?.(credentials);
       if (now.catalogs !== seen.catalogs) listener.anyCatalogChanged?.();
       if (isWritten) listener.written?.();
     }

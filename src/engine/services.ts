@@ -316,7 +316,10 @@ export function createLive(core: ServicesCore): Live {
   });
   core.onClose(() => live.close());
   core.metrics.watchLive(live);
-  changes.listen({ organisationChanged: live.organisationChanged });
+  changes.listen({
+    credentialsChanged: live.credentialsChanged,
+    organisationChanged: () => live.credentialsChanged(null),
+  });
   return live;
 }
 

@@ -10,18 +10,56 @@ export const REVISIONS_CHANNEL = 'laurel_revisions';
 /** Every statement that increments a revision must evaluate this. On commit, all listeners read the counters. */
 export const NOTIFIED = `pg_notify('${REVISIONS_CHANNEL}', '')`;
 
-/** Counts a change of the organisation, its tenants or keys, for processes that miss the announcement. Can be used in a `WITH`. */
+/** Counts a change of the organisation, its tenants or admin keys, for processes that miss the announcement. Can be used in a `WITH`. */
 export const COUNT_REVISION = `UPDATE organisation SET revision = revision + 1 RETURNING ${NOTIFIED}`;
 
 export const countRevision = (client: Pool | PoolClient): Promise<unknown> => client.query(COUNT_REVISION);
 
-/** Number of changes of the organisation, its tenants and keys, and number of changes of catalogs. */
+/** Most names that are noted; beyond it, processes forget all keys. */
+const MOST_NAMES = 1_000;
+/** How many changes of credentials are kept. A process that missed more forgets all keys. */
+const KEPT_CHANGES = 1_000;
+
+/** Counts the end or change of some keys and sessions. `names`: prefixes of keys, and hashes of sessions (base64url). */
+export async function countCredentialChange(client: PoolClient, names: readonly string[]): Promise<void> {
+  await client.query(
+    `WITH counted AS (UPDATE organisation SET credentials_revision = credentials_revision + 1
+                      RETURNING credentials_revision AS revision, ${NOTIFIED}),
+          pruned AS (DELETE FROM credential_changes USING counted WHERE credential_changes.revision <= counted.revision - $2)
+     INSERT INTO credential_changes SELECT revision, $1 FROM counted`,
+    [names.length > MOST_NAMES ? null : names, KEPT_CHANGES],
+  );
+}
+
+/** The names of all changes after one revision up to another; `null` if not all are known. */
+export async function readCredentialChanges(
+  pool: Pool | Client,
+  { after, upTo }: { after: number; upTo: number },
+): Promise<string[] | null> {
+  const { rows } = await pool.query<{ names: string[] | null }>(
+    'SELECT names FROM credential_changes WHERE revision > $1 AND revision <= $2',
+    [after, upTo],
+  );
+  if (rows.length < upTo - after || rows.some(({ names }) => names === null)) return null;
+  return rows.flatMap(({ names }) => names!);
+}
+
+/** The announcement of changed credentials. A process that cannot read the names takes it for a change of the organisation. */
+export const credentialsMessage = (names: readonly string[]): string =>
+  names.length > MOST_NAMES ? ORGANISATION_MESSAGE : ORGANISATION_MESSAGE + names.join(',');
+
+/** The announcement that the organisation, its tenants or any keys changed. */
+export const ORGANISATION_MESSAGE = '*';
+
+/** Number of changes of the organisation, its tenants and admin keys, and number of changes of catalogs. */
 export interface Revisions {
   organisation: number;
   catalogs: number;
 }
 
 export interface RevisionsSeen extends Revisions {
+  /** Number of changes of application keys and sessions. */
+  credentials: number;
   /** Visible transactions. While this text is unchanged, all rows of the server are. */
   snapshot: string;
 }
@@ -29,7 +67,8 @@ export interface RevisionsSeen extends Revisions {
 /** The counters with the snapshot of their read; `null` if the database has no organisation. */
 export async function readRevisions(pool: Pool | Client): Promise<RevisionsSeen | null> {
   const { rows } = await pool.query<RevisionsSeen>(
-    'SELECT revision AS organisation, catalogs_revision AS catalogs, pg_current_snapshot()::text AS snapshot FROM organisation',
+    `SELECT revision AS organisation, catalogs_revision AS catalogs, credentials_revision AS credentials,
+            pg_current_snapshot()::text AS snapshot FROM organisation`,
   );
   return rows[0] ?? null;
 }

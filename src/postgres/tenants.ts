@@ -5,7 +5,7 @@ import type { Author } from '../domain/administration/author.ts';
 import { type AuditEntry, writeAudit } from './access/audit.ts';
 import { HeldTenants, type HeldTenantsOptions } from './held-tenants.ts';
 import { type OrganisationRow, updateOrganisation } from './organisation.ts';
-import { type Announce, COUNT_REVISION } from './revisions.ts';
+import { type Announce, COUNT_REVISION, ORGANISATION_MESSAGE } from './revisions.ts';
 import { isUniqueViolation, transaction } from './transaction.ts';
 
 export type TenantRefusal = 'taken' | 'unknown';
@@ -131,7 +131,7 @@ export class Tenants extends HeldTenants {
 
   private async changed(): Promise<void> {
     // The change is stored. If this process cannot read it now, it does so later, like the others.
-    await Promise.all([this.organisationChanged(), this.announce('*')]);
+    await Promise.all([this.organisationChanged(), this.announce(ORGANISATION_MESSAGE)]);
   }
 }
 

@@ -27,7 +27,8 @@ export interface Laurel {
   keyFor(purpose: string): KeyObject;
   /** Sentences about functions that this process cannot serve although it is ready. */
   notices(): string[];
-  onOrganisationChanged(drop: () => void): void;
+  /** `names` of changed keys and sessions; `null`: any may have changed. */
+  onCredentialsChanged(drop: (names: readonly string[] | null) => void): void;
   /** Call this when nothing uses the services any longer. */
   close(): Promise<void>;
 }
@@ -59,7 +60,8 @@ export async function openLaurel(options: FrontendSettings & { log: Log }): Prom
     clockSkew,
     keyFor: (purpose) => core.ids.keyFor(purpose),
     notices: () => guard.notices,
-    onOrganisationChanged: (drop) => void changes.listen({ organisationChanged: drop }),
+    onCredentialsChanged: (drop) =>
+      void changes.listen({ credentialsChanged: drop, organisationChanged: () => drop(null) }),
     close: () => core.close(),
   };
 }

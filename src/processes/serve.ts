@@ -26,7 +26,7 @@ import { memoryUsedRatio } from '../redis/server-info.ts';
 import { isPostgresNotedFull, notePostgresFull } from '../redis/work-counts.ts';
 import { GatheredLookup, keyLookup, type KeyRecord, KeyUses } from '../postgres/access/keys.ts';
 import { RefusedKeys } from '../postgres/access/audit.ts';
-import { findSessions } from '../postgres/access/sessions.ts';
+import { findSessions, sessionName } from '../postgres/access/sessions.ts';
 import type { Traces } from '../telemetry/traces.ts';
 import { isMigrated } from '../postgres/migrate.ts';
 
@@ -105,7 +105,7 @@ interface ServeOptions {
   log: Log;
 }
 
-/** Authentication by keys and by sessions. Their caches end when the organisation changes. */
+/** Authentication by keys and by sessions. Both forget what changes. */
 function createAuthentication(laurel: Laurel, uses: KeyUses) {
   const { services, pool } = laurel;
   const noted = {
@@ -117,12 +117,12 @@ function createAuthentication(laurel: Laurel, uses: KeyUses) {
     ...noted,
     lookup: new GatheredLookup(
       (hashes) => findSessions(pool, hashes),
-      ({ hash }) => hash.toString('base64url'),
+      ({ hash }) => sessionName(hash),
     ),
   });
-  laurel.onOrganisationChanged(() => {
-    keys.invalidate();
-    sessions.invalidate();
+  laurel.onCredentialsChanged((names) => {
+    keys.forget(names);
+    sessions.forget(names);
   });
   return { keys, sessions };
 }

@@ -2,7 +2,10 @@ import type { Redis } from 'ioredis';
 
 /** The kinds of signals. The message of a signal, on the pub/sub channel `channelOf`, names the work. */
 export type SignalKind =
-  /** `<tenant no>:<version>`: a tenant's catalog changed; `*`: keys, tenants or the organisation did. */
+  /**
+   * `<tenant no>:<version>`: a tenant's catalog changed; `*`: admin keys, tenants or the organisation did; `*<name>,<name>`: these
+   * keys or sessions did.
+   */
   | 'changes'
   | 'jobs'
   /** The number of a tenant whose live streams got their first listener. */

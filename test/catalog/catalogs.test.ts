@@ -8,7 +8,8 @@ import { loadCatalog } from '../../src/postgres/catalog.ts';
 import type { CatalogDraft } from '../../src/catalog/draft.ts';
 import { createResources } from '../../src/catalog/resources.ts';
 import { Catalogs, Changes, type ChangesOptions } from '../../src/catalog/catalogs.ts';
-import { countRevision, LISTENER, readRevisions } from '../../src/postgres/revisions.ts';
+import { countCredentialChange, countRevision, LISTENER, readRevisions } from '../../src/postgres/revisions.ts';
+import { transaction } from '../../src/postgres/transaction.ts';
 import { createPool } from '../../src/postgres/pool.ts';
 import { publishSignal, Signals } from '../../src/redis/signals.ts';
 import { testDatabase } from '../postgres/database.ts';
@@ -268,6 +269,36 @@ describe('changes', () => {
     await expect.poll(() => heard, SOON).toBe(1);
     await database.pool.query('UPDATE organisation SET revision = revision + 1');
     await expect.poll(() => heard, SOON).toBe(2);
+  });
+
+  test('changed credentials are named by announcement and by polling; all may have changed if some are unknown', async () => {
+    const changes = await listening({ backstopMs: OFTEN });
+    const heard: (readonly string[] | null)[] = [];
+    let organisation = 0;
+    changes.listen({
+      credentialsChanged: (names) => heard.push(names),
+      organisationChanged: () => (organisation += 1),
+    });
+    await publishSignal(redis, 'changes', '*app_a,app_b');
+    await expect.poll(() => heard, SOON).toEqual([['app_a', 'app_b']]);
+    await transaction(database.pool, (client) => countCredentialChange(client, ['app_c']));
+    await expect.poll(() => heard.slice(1), SOON).toEqual([['app_c']]);
+    await database.pool.query('UPDATE organisation SET credentials_revision = credentials_revision + 1');
+    await expect.poll(() => heard.slice(2), SOON).toEqual([null]);
+    const many = Array.from({ length: 1_001 }, (_, n) => `app_${n}`);
+    await transaction(database.pool, (client) => countCredentialChange(client, many));
+    await expect.poll(() => heard.slice(3), SOON).toEqual([null]);
+    expect(organisation).toBe(0);
+  });
+
+  test('only the last 1,000 changes of credentials are kept', async () => {
+    const { pool } = database;
+    const before = (await readRevisions(pool))!.credentials;
+    await pool.query('UPDATE organisation SET credentials_revision = $1', [before + 2_000]);
+    await transaction(pool, (client) => countCredentialChange(client, ['app_d']));
+    expect((await pool.query('SELECT revision, names FROM credential_changes')).rows).toEqual([
+      { revision: before + 2_001, names: ['app_d'] },
+    ]);
   });
 });
 

@@ -161,7 +161,7 @@ describe('authenticate', () => {
   test('while lookups fail or hang, a known key stays valid for a time; an unknown one fails', async () => {
     let nowMs = 0;
     let find: () => Promise<KeyRecord | null> = async () => stored('adm_a');
-    const { authenticate, invalidate } = createAuthenticator({
+    const { authenticate, forget } = createAuthenticator({
       lookup: { find: () => find() },
       nowMs: () => nowMs,
       limits: { knownMs: 1_000, staleMs: 60_000 },
@@ -180,7 +180,7 @@ describe('authenticate', () => {
     expect(await authenticate('adm_a.body')).toMatchObject({ prefix: 'adm_a' });
     expect(authenticate('adm_a.body')).not.toBeInstanceOf(Promise);
     // A change of keys ends it, and so does its time.
-    invalidate();
+    forget(null);
     find = away;
     await expect(authenticate('adm_a.body')).rejects.toThrow('Connection terminated');
     find = async () => stored('adm_a');
@@ -206,7 +206,7 @@ describe('authenticate', () => {
     const answers: ((record: KeyRecord | null) => void)[] = [];
     const keys = createAuthenticator({ lookup: { find: () => new Promise((resolve) => answers.push(resolve)) } });
     const before = outcome(() => keys.authenticate('adm_a.body'));
-    keys.invalidate();
+    keys.forget(null);
     const after = outcome(() => keys.authenticate('adm_a.body'));
     answers[0]!(stored('adm_a'));
     expect(await before).toMatchObject({ prefix: 'adm_a' });
@@ -214,6 +214,23 @@ describe('authenticate', () => {
     expect(await after).toBe(401);
     expect(await outcome(() => keys.authenticate('adm_a.body'))).toBe(401);
     expect(answers).toHaveLength(2);
+  });
+
+  test('forgets the named keys only, also an answer in flight; the others stay valid while lookups fail', async () => {
+    const { asked, lookup } = countedKeys(['a', 'b', 'c'].map((prefix) => stored(prefix)));
+    let find = lookup.find;
+    const { authenticate, forget } = createAuthenticator({ lookup: { find: (prefix) => find(prefix) } });
+    await authenticate('a.body');
+    await authenticate('b.body');
+    const inFlight = authenticate('c.body');
+    forget(['a', 'c', 'never seen']);
+    expect(await inFlight).toMatchObject({ prefix: 'c' });
+    expect(authenticate('b.body')).not.toBeInstanceOf(Promise);
+    expect(await outcome(() => authenticate('c.body'))).toMatchObject({ prefix: 'c' });
+    expect(asked).toEqual(['a', 'b', 'c', 'c']);
+    find = async () => Promise.reject(new Error('Connection terminated'));
+    await expect(authenticate('a.body')).rejects.toThrow('Connection terminated');
+    expect(await authenticate('b.body')).toMatchObject({ prefix: 'b' });
   });
 
   test('a failed lookup is no verdict: the next request asks again', async () => {
@@ -236,20 +253,19 @@ describe('with the stored keys', () => {
   const database = opened(() => testDatabase());
   const redis = opened(() => new Redis(database.stack.redisUrl), 'disconnect');
 
-  test('another process refuses a deleted key in under a second', async () => {
+  test('another process refuses a deleted key in under a second, and remembers the others', async () => {
     const { pool } = database;
     const publish = (message: string): Promise<void> => publishSignal(redis, 'changes', message);
     const admins = createAdminKeys(pool, publish);
     const users = createApplicationKeys(pool, publish);
     const [made] = await admins.create([{ name: 'Test', access: 'full', tenantId: null }], { who: 'test' });
     const { key: adminKey } = made as CreatedAdminKey;
-    const [created] = await users.create(0, [{ userId: 'ada', scope: 'all', expiresMs: null, rateLimit: null }], {
-      who: 'test',
-    });
+    const wanted = { userId: 'ada', scope: 'all', expiresMs: null, rateLimit: null } as const;
+    const [created, other] = await users.create(0, [wanted, wanted], { who: 'test' });
     const keys = createAuthenticator({ lookup: keyLookup(pool) });
     const signals = new Signals(redis);
     const changes = new Changes({ pool, signals });
-    changes.listen({ organisationChanged: () => keys.invalidate() });
+    changes.listen({ credentialsChanged: keys.forget });
     await changes.start();
 
     expect(await outcome(() => keys.authenticate(adminKey))).toMatchObject({
@@ -262,9 +278,10 @@ describe('with the stored keys', () => {
       userId: 'ada',
       tenantNo: 0,
     });
+    await keys.authenticate(other!.key);
     await users.delete(0, [created!.id], { who: 'test' });
     await expect.poll(async () => await outcome(() => keys.authenticate(created!.key))).toBe(401);
-    expect(await outcome(() => keys.authenticate(adminKey))).toMatchObject({ kind: 'admin' });
+    for (const key of [adminKey, other!.key]) expect(keys.authenticate(key)).not.toBeInstanceOf(Promise);
     changes.close();
     await signals.close();
   });

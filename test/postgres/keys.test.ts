@@ -2,6 +2,7 @@ import { createHash } from 'node:crypto';
 import { beforeAll, beforeEach, expect, test } from 'vitest';
 import { createAdminKeys, type AdminKeys, type CreatedAdminKey } from '../../src/postgres/access/admin-keys.ts';
 import { createApplicationKeys, type ApplicationKeys } from '../../src/postgres/access/application-keys.ts';
+import { readCredentialChanges, readRevisions } from '../../src/postgres/revisions.ts';
 import { keyLookup } from '../../src/postgres/access/keys.ts';
 import { testDatabase } from './database.ts';
 import { opened } from '../stack/opened.ts';
@@ -25,8 +26,7 @@ beforeEach(async () => {
   await database.pool.query('DELETE FROM admin_keys; DELETE FROM application_keys');
 });
 
-const revision = async (): Promise<number> =>
-  (await database.pool.query('SELECT revision FROM organisation')).rows[0].revision;
+const revision = async (): Promise<number> => (await readRevisions(database.pool))!.credentials;
 
 test('finds an application key by its prefix, and stores only a hash of its body', async () => {
   const [first, second] = await applicationKeys.create(0, [ADA, ADA], { who: 'test' });
@@ -58,8 +58,9 @@ test('deleting an application key is counted and announced, in its own tenant on
   expect(await applicationKeys.delete(1, [created!.id], { who: 'test' })).toEqual([]);
   expect(announced).toEqual([]);
   expect(await applicationKeys.delete(0, [created!.id, created!.id], { who: 'test' })).toEqual([created!.id]);
-  expect(announced).toEqual(['*']);
+  expect(announced).toEqual([`*${created!.prefix}`]);
   expect(await revision()).toBe(before + 1);
+  expect(await readCredentialChanges(database.pool, { after: before, upTo: before + 1 })).toEqual([created!.prefix]);
   expect(await keyLookup(database.pool).find(created!.prefix)).toBeNull();
 });
 

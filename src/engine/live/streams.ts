@@ -127,7 +127,7 @@ export class Live {
   private tick: NodeJS.Timeout | undefined;
   private keptMs = 0;
   private checking = false;
-  private checkAgain = false;
+  private readonly unchecked = new Set<LiveListener>();
   private ended = false;
   private sentMessages = 0;
 
@@ -194,11 +194,14 @@ export class Live {
     }
   }
 
-  /** Call it when keys, sessions, tenants or the organisation may have changed. Closes streams without a valid key. */
-  readonly organisationChanged = (): void => {
-    if (this.listeners.size === 0) return;
-    if (this.checking) this.checkAgain = true;
-    else void this.checkKeys();
+  /** Call it when these keys or sessions may have changed; `null`: any, or tenants. Closes streams without a valid key. */
+  readonly credentialsChanged = (names: readonly string[] | null): void => {
+    const changed = new Set(names);
+    for (const listener of this.listeners) {
+      const { prefix, signIn = '' } = listener.grant;
+      if (names === null || changed.has(prefix) || changed.has(signIn)) this.unchecked.add(listener);
+    }
+    this.startChecking();
   };
 
   /** Closes all streams and accepts no more. The clients connect to another process. */
@@ -291,23 +294,29 @@ export class Live {
     this.grants.keepSessions([...this.listeners].map(({ session }) => session)).catch(this.onProblem);
   }
 
+  private readonly startChecking = (): void => {
+    if (!this.checking && this.unchecked.size > 0) void this.checkKeys();
+  };
+
   private async checkKeys(): Promise<void> {
     this.checking = true;
+    let checked: LiveListener[] = [];
     try {
-      do {
-        this.checkAgain = false;
-        const checked = [...this.listeners];
+      while (this.unchecked.size > 0) {
+        checked = [...this.unchecked].filter((listener) => this.listeners.has(listener));
+        this.unchecked.clear();
         const problems = await this.keys.check(checked);
         for (const reason of ['key_revoked', 'key_expired', 'session_ended', 'tenant_gone'] as const)
           this.endForGood(
             checked.filter((_, index) => problems[index] === reason),
             reason,
           );
-      } while (this.checkAgain);
+      }
     } catch (error) {
       // Postgres is away: valid streams go on until it can be asked.
       this.onProblem(error);
-      setTimeout(this.organisationChanged, CHECK_AGAIN_MS).unref();
+      for (const listener of checked) this.unchecked.add(listener);
+      setTimeout(this.startChecking, CHECK_AGAIN_MS).unref();
     } finally {
       this.checking = false;
     }

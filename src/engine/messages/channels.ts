@@ -19,7 +19,7 @@ import {
   readChannel,
   writeChannel,
 } from '../../postgres/notifications/message-channels.ts';
-import { type Announce, countRevision } from '../../postgres/revisions.ts';
+import { type Announce, countRevision, ORGANISATION_MESSAGE } from '../../postgres/revisions.ts';
 import { transaction } from '../../postgres/transaction.ts';
 import { auditedChange } from './channel-audit.ts';
 import { createEmailSender } from './channel-sender.ts';
@@ -87,7 +87,7 @@ export function createMessageChannels(options: MessageChannelsOptions) {
       await writeAudit(client, { tenantNo, nowMs, by, entries: [entry] });
       return after;
     });
-    await announce('*');
+    await announce(ORGANISATION_MESSAGE);
     return stored;
   }
 
@@ -103,7 +103,7 @@ export function createMessageChannels(options: MessageChannelsOptions) {
       const entry: AuditEntry = { action: 'delete', kind: 'message_channel', name: before.host, before: shown(before) };
       await writeAudit(client, { tenantNo, nowMs, by, entries: [entry] });
     });
-    await announce('*');
+    await announce(ORGANISATION_MESSAGE);
   }
 
   /** Sends a test e-mail through the channel, enabled or not, and waits for the result. It is in no log of e-mails. */

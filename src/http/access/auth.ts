@@ -18,8 +18,8 @@ export interface Authenticator {
    * only be used to refuse a request for another reason.
    */
   recall: (header: string) => Caller | null;
-  /** Clears the cache, when keys changed or when an announcement may have been missed. */
-  invalidate: () => void;
+  /** Drops cached keys by their prefixes, when they changed; `null`: all. */
+  forget: (names: readonly string[] | null) => void;
 }
 
 /** One caller object per record, so that a cached key costs one hash and two lookups. */
@@ -84,7 +84,7 @@ export function createAuthenticator(options: {
       const record = key === null ? null : cache.recall(key.prefix);
       return record === null ? null : callerOf(record);
     },
-    invalidate: () => cache.invalidate(),
+    forget: (names) => (names === null ? cache.invalidate() : cache.forget(names)),
   };
 }
 

@@ -27,7 +27,7 @@ interface Entry {
 const PATIENCE_MS = 250;
 const RETRY_MS = 5_000;
 
-/** Recently used keys. `invalidate` also discards the results of lookups in progress. */
+/** Recently used keys. `invalidate` and `forget` also discard the results of lookups in progress. */
 export class KeyCache {
   private readonly lookup: KeyLookup;
   private readonly limits: KeyCacheLimits;
@@ -63,12 +63,11 @@ export class KeyCache {
 
   /** Looks up a known key again. Falls back to the cached one on failure or timeout. */
   private async renew(prefix: string, entry: Entry): Promise<KeyRecord | null> {
-    const { known } = this;
     const lookup = (this.pending.get(prefix) ?? this.fetch(prefix)).catch(() => 'failed' as const);
     const record = await inTime(lookup, PATIENCE_MS, 'failed' as const);
     if (record !== 'failed') return record;
-    // Keys changed meanwhile, possibly this one.
-    if (known !== this.known) return this.get(prefix);
+    // It changed meanwhile.
+    if (this.known.get(prefix) !== entry) return this.get(prefix);
     entry.untilMs = this.nowMs() + RETRY_MS;
     return entry.record;
   }
@@ -79,25 +78,31 @@ export class KeyCache {
     this.pending = new Map();
   }
 
+  /** Forgets these names only. The other keys stay valid also while Postgres is away. */
+  forget(names: readonly string[]): void {
+    for (const name of names) for (const map of [this.known, this.unknown, this.pending]) map.delete(name);
+  }
+
   private fetch(prefix: string): Promise<KeyRecord | null> {
-    const { known, unknown, pending } = this;
-    const lookup = this.lookup.find(prefix).then(
+    const isCurrent = (): boolean => this.pending.get(prefix) === lookup;
+    const lookup: Promise<KeyRecord | null> = this.lookup.find(prefix).then(
       (record) => {
-        pending.delete(prefix);
-        // After an invalidation these maps are no longer used, so a stale result has no effect.
+        // The key changed meanwhile, and this may be what it was before.
+        if (!isCurrent()) return record;
+        this.pending.delete(prefix);
         const untilMs = this.nowMs() + (record ? this.limits.knownMs : this.limits.unknownMs);
         const staleUntilMs = record ? untilMs + this.limits.staleMs : untilMs;
         // A deleted key must no longer be trusted.
-        if (record === null) known.delete(prefix);
-        this.keep(record ? known : unknown, prefix, { record, untilMs, staleUntilMs });
+        if (record === null) this.known.delete(prefix);
+        this.keep(record ? this.known : this.unknown, prefix, { record, untilMs, staleUntilMs });
         return record;
       },
       (error: unknown) => {
-        pending.delete(prefix);
+        if (isCurrent()) this.pending.delete(prefix);
         throw error;
       },
     );
-    pending.set(prefix, lookup);
+    this.pending.set(prefix, lookup);
     return lookup;
   }
 

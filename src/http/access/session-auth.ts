@@ -2,7 +2,7 @@ import { timingSafeEqual } from 'node:crypto';
 import { systemClock } from '../../clock.ts';
 import type { Caller } from '../../operations/operation.ts';
 import { keyHash, type KeyRecord } from '../../postgres/access/keys.ts';
-import { csrfTokenOf } from '../../postgres/access/sessions.ts';
+import { csrfTokenOf, sessionName } from '../../postgres/access/sessions.ts';
 import type { HttpRequest } from '../uws.ts';
 import { KeyCache, type KeyCacheLimits, type KeyLookup, noteUse } from './key-cache.ts';
 import { KeyRefusal } from './key-refusal.ts';
@@ -12,7 +12,8 @@ const LIMITS: KeyCacheLimits = { entries: 1_000, knownMs: 60_000, staleMs: 3_600
 export interface SessionAuthenticator {
   /** A session's caller, synchronously if cached. Throws or rejects with 401; 403 for a change without its CSRF token. */
   authenticate: (session: PresentedSession) => Caller | Promise<Caller>;
-  invalidate: () => void;
+  /** Drops cached sessions by their names (`sessionName`), when they ended; `null`: all. */
+  forget: (names: readonly string[] | null) => void;
 }
 
 /** One caller object per record, because each record belongs to one token. */
@@ -68,10 +69,10 @@ export function createSessionAuthenticator(options: {
   };
   return {
     authenticate: (session) => {
-      const record = cache.get(keyHash(session.token).toString('base64url'));
+      const record = cache.get(sessionName(keyHash(session.token)));
       return record instanceof Promise ? record.then((found) => admitted(found, session)) : admitted(record, session);
     },
-    invalidate: () => cache.invalidate(),
+    forget: (names) => (names === null ? cache.invalidate() : cache.forget(names)),
   };
 }
 

@@ -2,7 +2,7 @@ import type { Pool, PoolClient } from 'pg';
 import { v7 as uuid } from 'uuid';
 import { type Clock, systemClock } from '../../clock.ts';
 import { APPLICATION_KEY_START, type Author, parseApiKey } from '../../domain/administration/author.ts';
-import { type Announce, countRevision } from '../revisions.ts';
+import { type Announce, countRevision, ORGANISATION_MESSAGE } from '../revisions.ts';
 import { storableText } from '../storable-json.ts';
 import { transaction } from '../transaction.ts';
 import { type AuditEntry, writeAudit } from './audit.ts';
@@ -134,7 +134,7 @@ export function createAdminKeys(pool: Pool, announce: Announce, clock: Clock = s
       if (audit.length > 0) await countRevision(client);
       return outcome;
     });
-    if (audit.length > 0) await announce('*');
+    if (audit.length > 0) await announce(ORGANISATION_MESSAGE);
     return result;
   }
 

@@ -2,7 +2,7 @@ import type { Pool, PoolClient } from 'pg';
 import { v7 as uuid } from 'uuid';
 import { type Clock, systemClock } from '../../clock.ts';
 import type { Author, KeyScope } from '../../domain/administration/author.ts';
-import { type Announce, countRevision } from '../revisions.ts';
+import { type Announce, countCredentialChange, credentialsMessage } from '../revisions.ts';
 import { transaction } from '../transaction.ts';
 import { writeAudit } from './audit.ts';
 import { newKey, type NewKey } from './keys.ts';
@@ -73,30 +73,37 @@ export function createApplicationKeys(pool: Pool, announce: Announce, clock: Clo
 
   /** Deletes those keys that belong to the tenant and returns their IDs. Notifies every process immediately. */
   async function remove(tenantNo: number, ids: string[], by: Author): Promise<string[]> {
-    const deleted = await transaction(pool, async (client) => {
+    const deleted = await end(async (client) => {
       const { rows } = await client.query<{ id: string; prefix: string }>(
         'DELETE FROM application_keys WHERE tenant_no = $1 AND id = ANY($2::uuid[]) RETURNING id, prefix',
         [tenantNo, ids],
       );
-      if (rows.length > 0) await countRevision(client);
       await note(client, { tenantNo, by, action: 'delete', keys: rows });
-      return rows.map(({ id }) => id);
+      return rows;
     });
-    if (deleted.length > 0) await announce('*');
-    return deleted;
+    return deleted.map(({ id }) => id);
   }
 
   /** Deletes all keys of a user and returns their number. Notifies every process immediately. */
   async function deleteOf(tenantNo: number, userId: string): Promise<number> {
-    const deleted = await transaction(pool, async (client) => {
-      const { rowCount } = await client.query('DELETE FROM application_keys WHERE tenant_no = $1 AND user_id = $2', [
-        tenantNo,
-        userId,
-      ]);
-      if (rowCount) await countRevision(client);
-      return rowCount ?? 0;
+    const deleted = await end(async (client) => {
+      const { rows } = await client.query<{ prefix: string }>(
+        'DELETE FROM application_keys WHERE tenant_no = $1 AND user_id = $2 RETURNING prefix',
+        [tenantNo, userId],
+      );
+      return rows;
     });
-    if (deleted > 0) await announce('*');
+    return deleted.length;
+  }
+
+  /** Deletes keys in a transaction, and announces them. */
+  async function end<Key extends { prefix: string }>(work: (client: PoolClient) => Promise<Key[]>): Promise<Key[]> {
+    const deleted = await transaction(pool, async (client) => {
+      const keys = await work(client);
+      if (keys.length > 0) await countCredentialChange(client, prefixesOf(keys));
+      return keys;
+    });
+    if (deleted.length > 0) await announce(credentialsMessage(prefixesOf(deleted)));
     return deleted;
   }
 
@@ -141,5 +148,7 @@ export function createApplicationKeys(pool: Pool, announce: Announce, clock: Clo
 
   return { create, list, delete: remove, deleteOf };
 }
+
+const prefixesOf = (keys: readonly { prefix: string }[]): string[] => keys.map(({ prefix }) => prefix);
 
 export type ApplicationKeys = ReturnType<typeof createApplicationKeys>;

@@ -2,7 +2,7 @@ import { createHmac, randomBytes, timingSafeEqual } from 'node:crypto';
 import type { Pool, PoolClient } from 'pg';
 import { type Clock, systemClock } from '../../clock.ts';
 import { type Author, parseApiKey } from '../../domain/administration/author.ts';
-import { type Announce, countRevision } from '../revisions.ts';
+import { type Announce, countCredentialChange, credentialsMessage } from '../revisions.ts';
 import { transaction } from '../transaction.ts';
 import { CAN_CREATE_KEYS, GatheredLookup, keyHash, keyLookup, type KeyRecord } from './keys.ts';
 import { writeRepeatable } from './audit.ts';
@@ -63,8 +63,7 @@ export class Sessions {
   async begin(credential: Credential, by: Author): Promise<NewSession | null> {
     const ofKey = 'key' in credential ? await this.activeKey(credential.key) : null;
     if ('key' in credential && ofKey === null) return null;
-    if ('token' in credential && (await this.tokens.find(keyHash(credential.token).toString('base64url'))) === null)
-      return null;
+    if ('token' in credential && (await this.tokens.find(sessionName(keyHash(credential.token)))) === null) return null;
     return transaction(this.pool, async (client) => {
       const nowMs = this.nowMs();
       const key = 'token' in credential ? await useSignInToken(client, credential.token, nowMs) : ofKey;
@@ -82,14 +81,15 @@ export class Sessions {
   }
 
   async end(hash: Buffer, by: Author): Promise<void> {
+    const names = [sessionName(hash)];
     const ended = await transaction(this.pool, async (client) => {
       const prefix = await deleteSession(client, hash);
       if (prefix === null) return false;
       await this.note(client, 'delete', by, prefix);
-      await countRevision(client);
+      await countCredentialChange(client, names);
       return true;
     });
-    if (ended) await this.announce('*');
+    if (ended) await this.announce(credentialsMessage(names));
   }
 
   /** The key with this prefix, or `null` if it was deleted. */
@@ -231,4 +231,7 @@ async function useSignInToken(
 }
 
 /** The token that a page sends with every change, derived from the session's token and never stored. */
+/** How a session is named in caches and announcements. */
+export const sessionName = (hash: Buffer): string => hash.toString('base64url');
+
 export const csrfTokenOf = (token: string): string => createHmac('sha256', token).update('csrf').digest('base64url');

@@ -1,7 +1,7 @@
 /** Moves the rows of a user who was merged into another, and the record of merges. */
 import type { Pool, PoolClient } from 'pg';
 import { columns } from '../columns.ts';
-import { countRevision } from '../revisions.ts';
+import { countCredentialChange } from '../revisions.ts';
 import { sumUsers } from '../persist/day-sums.ts';
 import { storableText } from '../storable-json.ts';
 import { addRowMove, hasManyRows, type Merged, ROW_MOVES } from './row-moves.ts';
@@ -253,9 +253,9 @@ export async function moveUser(
     if (!isLarge || !ROW_MOVES.includes(statement)) await client.query(statement, used(statement, values));
   await client.query(dropOf('streak_changes'), [tenantNo, values[streaks === 'into' ? 1 : 2]]);
   await client.query(rename('streak_changes'), values);
-  const { rowCount } = await client.query(rename('application_keys'), values);
-  // Every process then reads the keys again.
-  if (rowCount) await countRevision(client);
+  const { rows } = await client.query<{ prefix: string }>(`${rename('application_keys')} RETURNING prefix`, values);
+  const prefixes = rows.map(({ prefix }) => prefix);
+  if (prefixes.length > 0) await countCredentialChange(client, prefixes);
 }
 
 /** Only the values that a statement names. */

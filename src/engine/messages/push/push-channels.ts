@@ -22,7 +22,7 @@ import {
   webPushKey,
   writePushChannel,
 } from '../../../postgres/notifications/push-channels.ts';
-import { type Announce, countRevision } from '../../../postgres/revisions.ts';
+import { type Announce, countRevision, ORGANISATION_MESSAGE } from '../../../postgres/revisions.ts';
 import { transaction } from '../../../postgres/transaction.ts';
 import type { UserReads } from '../../users/user-reads.ts';
 import { tokensOf } from '../../users/device-tokens.ts';
@@ -93,7 +93,7 @@ export function createPushChannels({ pool, announce, clock, sealer, users, sendi
       await writeAudit(client, { tenantNo, nowMs, by, entries: [entry] });
       return after;
     });
-    await announce('*');
+    await announce(ORGANISATION_MESSAGE);
     return stored;
   }
 
@@ -109,7 +109,7 @@ export function createPushChannels({ pool, announce, clock, sealer, users, sendi
       const entry: AuditEntry = { action: 'delete', kind: 'push_channel', name: provider, before: auditedOf(before) };
       await writeAudit(client, { tenantNo, nowMs, by, entries: [entry] });
     });
-    await announce('*');
+    await announce(ORGANISATION_MESSAGE);
   }
 
   /**
