@@ -288,6 +288,8 @@ describe('changes', () => {
     const many = Array.from({ length: 1_001 }, (_, n) => `app_${n}`);
     await transaction(database.pool, (client) => countCredentialChange(client, many));
     await expect.poll(() => heard.slice(3), SOON).toEqual([null]);
+    await database.pool.query('UPDATE organisation SET credentials_revision = credentials_revision - 2');
+    await expect.poll(() => heard.slice(4), SOON).toEqual([null]);
     expect(organisation).toBe(0);
   });
 

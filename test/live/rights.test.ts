@@ -138,6 +138,18 @@ test('a stream ends when its key is deleted, and does not come back', async () =
   expect((await open({ ticket: waiting })).status).toBe(401);
 });
 
+test('a stream that opens while its key is deleted does not stay open', async () => {
+  for (let round = 0; round < 10; round += 1) {
+    const keys = await Promise.all(Array.from({ length: 10 }, (_, n) => makeKey(`leaves ${n}`)));
+    const tickets = await Promise.all(keys.map(({ key }) => ticket(key)));
+    const [opening] = await Promise.all([
+      Promise.all(tickets.map((one) => open({ ticket: one }))),
+      laurel.admin.delete(`/v1/application-api-keys?ids=${keys.map(({ id }) => id).join(',')}`),
+    ]);
+    for (const client of opening) await expect.poll(() => client.ended || client.status === 401).toBe(true);
+  }
+});
+
 test('a stream ends when its key expires', async () => {
   // On a busy machine the key may have expired before its stream is open.
   let client: LiveClient | null = null;

@@ -128,6 +128,8 @@ export class Live {
   private keptMs = 0;
   private checking = false;
   private readonly unchecked = new Set<LiveListener>();
+  /** Calls of `credentialsChanged`. */
+  private changes = 0;
   private ended = false;
   private sentMessages = 0;
 
@@ -172,6 +174,7 @@ export class Live {
     const { ticket, lastEventId, count } = request;
     if (this.ended) throw new AppError('unavailable', 'This server is shutting down; try again.');
     const last = lastEventId === null ? null : this.options.ids.parse(lastEventId);
+    const changesBefore = this.changes;
     const admitted = await this.admitted(ticket, last, count);
     if (admitted === null)
       throw new AppError('unauthorized', 'The ticket is missing, was used already or has expired: ask for a new one');
@@ -186,6 +189,7 @@ export class Live {
         key,
         session,
         release,
+        changesBefore,
         from: lastEventId === null ? 'start' : (last?.authentic ?? 'unknown'),
       });
     } catch (error) {
@@ -196,6 +200,7 @@ export class Live {
 
   /** Call it when these keys or sessions may have changed; `null`: any, or tenants. Closes streams without a valid key. */
   readonly credentialsChanged = (names: readonly string[] | null): void => {
+    this.changes += 1;
     const changed = new Set(names);
     for (const listener of this.listeners) {
       const { prefix, signIn = '' } = listener.grant;
@@ -239,9 +244,11 @@ export class Live {
     key: HeldKey;
     session: string;
     release: () => void;
+    /** `changes` before the key was read. */
+    changesBefore: number;
     from: ParsedId | 'start' | 'unknown';
   }): LiveAdmission {
-    const { release, from, ...stream } = opened;
+    const { release, changesBefore, from, ...stream } = opened;
     return {
       slowReaders: this.slowReaders,
       holder: holderOf(stream.grant),
@@ -255,6 +262,10 @@ export class Live {
         });
         this.listeners.add(listener);
         this.startTicking();
+        if (this.changes !== changesBefore) {
+          this.unchecked.add(listener);
+          this.startChecking();
+        }
         if (this.ended) listener.end('shutting_down');
         else
           this.tails.beginInTurn(listener, from).catch((error: unknown) => {
