@@ -1,5 +1,6 @@
 import { setMaxListeners } from 'node:events';
 import { setTimeout as sleep } from 'node:timers/promises';
+import { namesChannels } from '../src/postgres/revisions.ts';
 import { SHARD_NUMBERS } from '../src/redis/keys.ts';
 import { shardsWithEntries } from '../src/redis/outbox.ts';
 import { startDelivery, type Delivery } from './delivery.ts';
@@ -67,15 +68,18 @@ function wakeOnChanges(
     wakeAll();
     delivery.lookForAll();
   };
+  const wakeWithMessages = (): void => {
+    wakeAll();
+    emails.look();
+  };
   signals.listen('jobs', (message) => (message === null ? lookForAll() : jobs.wake()), BACKSTOP_MS);
   signals.listen('listened', (tenant) => schedule.wake(tenant === null ? 0 : LISTENED_WITHIN_MS));
   changes.listen({
     catalogChanged: wakeAll,
     anyCatalogChanged: wakeAll,
-    organisationChanged: () => {
-      wakeAll();
-      // Also when a channel was changed.
-      emails.look();
+    organisationChanged: wakeWithMessages,
+    credentialsChanged: (names) => {
+      if (names === null || names.some(namesChannels)) wakeWithMessages();
     },
     written: lookForAll,
   });

@@ -127,7 +127,7 @@ interface ChangeListener {
   anyCatalogChanged?(): void;
   /** Admin keys, tenants or the organisation have changed, or may have. */
   organisationChanged?(): void;
-  /** These keys (by prefix) and sessions (by hash) have ended or changed; `null`: any may have. */
+  /** What these names stand for has changed or ended (see `countCredentialChange`); `null`: any may have. */
   credentialsChanged?(names: readonly string[] | null): void;
   /** Something was written to Postgres since the last call, by anyone. Called every few seconds at most. */
   written?(): void;

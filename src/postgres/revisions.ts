@@ -20,7 +20,17 @@ const MOST_NAMES = 1_000;
 /** How many changes of credentials are kept. A process that missed more forgets all keys. */
 const KEPT_CHANGES = 1_000;
 
-/** Counts the end or change of some keys and sessions. `names`: prefixes of keys, and hashes of sessions (base64url). */
+/** How the channels for a tenant's messages are named. */
+export const channelsName = (tenantNo: number): string => `${CHANNELS}${tenantNo}`;
+
+export const namesChannels = (name: string): boolean => name.startsWith(CHANNELS);
+
+const CHANNELS = 'channels-';
+
+/**
+ * Counts the end or change of some credentials. `names`: prefixes of application keys, hashes of sessions (base64url) and
+ * `channelsName`.
+ */
 export async function countCredentialChange(client: PoolClient, names: readonly string[]): Promise<void> {
   await client.query(
     `WITH counted AS (UPDATE organisation SET credentials_revision = credentials_revision + 1
@@ -59,7 +69,7 @@ export interface Revisions {
 }
 
 export interface RevisionsSeen extends Revisions {
-  /** Number of changes of application keys and sessions. */
+  /** Number of changes of application keys, sessions and channels for messages. */
   credentials: number;
   /** Visible transactions. While this text is unchanged, all rows of the server are. */
   snapshot: string;

@@ -27,7 +27,7 @@ export interface Laurel {
   keyFor(purpose: string): KeyObject;
   /** Sentences about functions that this process cannot serve although it is ready. */
   notices(): string[];
-  /** `names` of changed keys and sessions; `null`: any may have changed. */
+  /** `names` as of `countCredentialChange`; `null`: any may have changed. */
   onCredentialsChanged(drop: (names: readonly string[] | null) => void): void;
   /** Call this when nothing uses the services any longer. */
   close(): Promise<void>;

@@ -4,7 +4,7 @@ import type { Redis } from 'ioredis';
 export type SignalKind =
   /**
    * `<tenant no>:<version>`: a tenant's catalog changed; `*`: admin keys, tenants or the organisation did; `*<name>,<name>`: these
-   * keys or sessions did.
+   * credentials did (see `countCredentialChange`).
    */
   | 'changes'
   | 'jobs'

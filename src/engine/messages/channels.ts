@@ -19,7 +19,7 @@ import {
   readChannel,
   writeChannel,
 } from '../../postgres/notifications/message-channels.ts';
-import { type Announce, countRevision, ORGANISATION_MESSAGE } from '../../postgres/revisions.ts';
+import { type Announce, channelsName, countCredentialChange, credentialsMessage } from '../../postgres/revisions.ts';
 import { transaction } from '../../postgres/transaction.ts';
 import { auditedChange } from './channel-audit.ts';
 import { createEmailSender } from './channel-sender.ts';
@@ -81,13 +81,13 @@ export function createMessageChannels(options: MessageChannelsOptions) {
       const changed = auditedChange(before && shown(before), shown(channel), isSameSecret ? null : 'password');
       if (before !== null && changed === null) return before;
       const after = await writeChannel(client, channel, nowMs);
-      await countRevision(client);
+      await countCredentialChange(client, [channelsName(tenantNo)]);
       const action = before === null ? 'create' : 'update';
       const entry: AuditEntry = { action, kind: 'message_channel', name: channel.host, ...changed };
       await writeAudit(client, { tenantNo, nowMs, by, entries: [entry] });
       return after;
     });
-    await announce(ORGANISATION_MESSAGE);
+    await announce(credentialsMessage([channelsName(tenantNo)]));
     return stored;
   }
 
@@ -99,11 +99,11 @@ export function createMessageChannels(options: MessageChannelsOptions) {
       const nowMs = clock.now();
       await deleteChannel(client, tenantNo);
       await dropWaiting(client, { tenantNo, medium: 'email', reason: 'the channel was deleted', nowMs });
-      await countRevision(client);
+      await countCredentialChange(client, [channelsName(tenantNo)]);
       const entry: AuditEntry = { action: 'delete', kind: 'message_channel', name: before.host, before: shown(before) };
       await writeAudit(client, { tenantNo, nowMs, by, entries: [entry] });
     });
-    await announce(ORGANISATION_MESSAGE);
+    await announce(credentialsMessage([channelsName(tenantNo)]));
   }
 
   /** Sends a test e-mail through the channel, enabled or not, and waits for the result. It is in no log of e-mails. */

@@ -22,7 +22,7 @@ import {
   webPushKey,
   writePushChannel,
 } from '../../../postgres/notifications/push-channels.ts';
-import { type Announce, countRevision, ORGANISATION_MESSAGE } from '../../../postgres/revisions.ts';
+import { type Announce, channelsName, countCredentialChange, credentialsMessage } from '../../../postgres/revisions.ts';
 import { transaction } from '../../../postgres/transaction.ts';
 import type { UserReads } from '../../users/user-reads.ts';
 import { tokensOf } from '../../users/device-tokens.ts';
@@ -87,13 +87,13 @@ export function createPushChannels({ pool, announce, clock, sealer, users, sendi
       );
       if (before !== null && changed === null) return before;
       const after = await writePushChannel(client, channel, nowMs);
-      await countRevision(client);
+      await countCredentialChange(client, [channelsName(tenantNo)]);
       const action = before === null ? 'create' : 'update';
       const entry: AuditEntry = { action, kind: 'push_channel', name: provider, ...changed };
       await writeAudit(client, { tenantNo, nowMs, by, entries: [entry] });
       return after;
     });
-    await announce(ORGANISATION_MESSAGE);
+    await announce(credentialsMessage([channelsName(tenantNo)]));
     return stored;
   }
 
@@ -105,11 +105,11 @@ export function createPushChannels({ pool, announce, clock, sealer, users, sendi
       const nowMs = clock.now();
       const hasOthers = await deletePushChannel(client, { tenantNo, provider }, nowMs);
       if (!hasOthers) await dropAll(client, tenantNo, nowMs);
-      await countRevision(client);
+      await countCredentialChange(client, [channelsName(tenantNo)]);
       const entry: AuditEntry = { action: 'delete', kind: 'push_channel', name: provider, before: auditedOf(before) };
       await writeAudit(client, { tenantNo, nowMs, by, entries: [entry] });
     });
-    await announce(ORGANISATION_MESSAGE);
+    await announce(credentialsMessage([channelsName(tenantNo)]));
   }
 
   /**
