@@ -5,7 +5,7 @@ import { AppError } from '../../../errors.ts';
 import { leaderboardResponse } from '../../responses/leaderboards.ts';
 import type { KeptRuns } from '../kept-runs.ts';
 import { memberPage, ranked } from '../standings.ts';
-import { createKeptTeams, type TeamScore, type TeamStandings, teamScores, teamStandings } from '../teams.ts';
+import { createKeptTeams, type TeamScore, teamScores, TeamStandings } from '../teams.ts';
 import { type PageQuery, type RequestedRuns, boardRunOf, requireLimit, requireStart } from './requested-runs.ts';
 
 type TeamQuery = Pick<PageQuery, 'offset' | 'limit' | 'run'> & { team?: string };
@@ -36,10 +36,10 @@ export function createTeamRankings(redis: Redis, past: KeptRuns, runs: Requested
     const isOver = runs.isOver(run);
     const read = async (): Promise<TeamScore[]> =>
       (isOver ? await past.teams(boardRun) : null) ?? teamScores(redis, board, boardRun);
-    const rank = async (): Promise<TeamStandings> => teamStandings(await read(), board);
+    const rank = async (): Promise<TeamStandings> => TeamStandings.of(await read(), board);
     const { order, ties, teamsBy, teamMinMembers } = board;
     const name = JSON.stringify([boardRun, isOver, order, ties, teamsBy, teamMinMembers]);
-    const { standings, sizes } = await (reuses ? keptTeams.of(name, rank) : rank());
+    const standings = await (reuses ? keptTeams.of(name, rank) : rank());
     const { from, members } = await memberPage(standings, { offset, limit, userId: team });
     const page = await ranked(standings, members, { from, before: undefined });
     return {
@@ -48,11 +48,11 @@ export function createTeamRankings(redis: Redis, past: KeptRuns, runs: Requested
       teamAttribute: attribute.key,
       teamsBy: board.teamsBy ?? 'sum',
       teamMinMembers: board.teamMinMembers ?? 1,
-      rankings: page.map(({ userId: name, rank, score }) => ({
+      rankings: page.map(({ userId: name, rank, score }, at) => ({
         team: name,
         rank,
         value: score,
-        members: sizes.get(name) ?? 0,
+        members: standings.membersAt(from + at),
       })),
     };
   }
