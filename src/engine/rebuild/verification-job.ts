@@ -25,11 +25,11 @@ import { readRedisProcessId } from '../../redis/server-info.ts';
 import { whileWhole } from '../persist/cursor-wait.ts';
 import { waitingKeys } from '../retention/waiting-keys.ts';
 import type { JobWork, RecordSlice } from '../schedule/job-runner.ts';
-import { createBoardsOfTenants, Generations, readState, TeamSums } from './derived-keys.ts';
-import { QuestsOfTenants, suspectQuests } from './quests.ts';
+import { compareUsers, nothingNoted } from './compared-users.ts';
+import { createBoardsOfTenants, readState } from './derived-keys.ts';
 import { shownDifference } from './shown-difference.ts';
-import { suspectCohorts, suspectLeagueUsers } from './suspect-leagues.ts';
-import { suspectClaimCounts, suspectRewards } from './suspect-rewards.ts';
+import { suspectCohorts } from './suspect-leagues.ts';
+import { suspectClaimCounts } from './suspect-rewards.ts';
 import { hotUses, type HotUse, superfluousKeys, superfluousMembers, usesWithoutEvent } from './superfluous.ts';
 import { confirm, type Difference, type Sides, stored, type Suspect } from './confirmation.ts';
 import {
@@ -42,7 +42,6 @@ import {
 } from './suspects.ts';
 import { missingUses } from './suspect-keys.ts';
 import { SetMembers } from './set-members.ts';
-import { suspectUsers } from './suspect-users.ts';
 import { behindPostgres, COUNTS } from './verify.ts';
 
 /** Users of Postgres in a slice. Each is compared with its state and its places in Redis. */
@@ -177,27 +176,15 @@ export class Verifying implements JobWork<VerificationJob> {
   /** The states of users, their places on leaderboards, and the generation of new users. */
   private async users(sides: Sides, { tenantNo }: VerificationJob, after: string): Promise<Compared> {
     const users = await usersAfter(this.pool, tenantNo, after, USERS_A_SLICE);
-    const differences: Difference[] = [];
-    const generations = new Generations();
-    const readable = users.flatMap(({ id, state }) => {
-      const part = knownPart(this.redis, tenantNo, id);
-      const read = readState({ state });
-      if (read === null) {
-        differences.push({ key: userKey(part, id), part: '', redis: 'not compared', postgres: 'cannot be read' });
-        return [];
-      }
-      generations.note(part, id, read);
-      return [{ tenantNo, id, state }];
+    const noted = nothingNoted(this.pool);
+    const named = users.map(({ id, state }) => ({ tenantNo, id, state }));
+    const { suspects, unreadable } = await compareUsers(sides, named, noted);
+    const differences = unreadable.map(({ id }): Difference => {
+      const key = userKey(knownPart(this.redis, tenantNo, id), id);
+      return { key, part: '', redis: 'not compared', postgres: 'cannot be read' };
     });
-    for (const [key, youngest] of generations.youngest)
+    for (const [key, youngest] of noted.generations.youngest)
       differences.push(...lowGeneration(key, { held: await this.redis.hget(key, COUNTER.generation), youngest }));
-    const noted = { members: new SetMembers(), teams: new TeamSums() };
-    const suspects = [
-      ...(await suspectUsers(sides, readable, noted)),
-      ...(await suspectQuests(sides, new QuestsOfTenants(this.pool), readable)),
-      ...(await suspectRewards(sides, readable)),
-      ...(await suspectLeagueUsers(sides, readable)),
-    ];
     // Existing hashes are found among the keys.
     for (const key of noted.teams.hashes.keys())
       if ((await this.redis.exists(key)) === 0) suspects.push(teamsSuspect(sides, key));

@@ -5,7 +5,7 @@ import type { CohortPosition } from '../../postgres/boards/league-checks.ts';
 import { readIdempotencyKeys, type UsedKey } from '../../postgres/used-keys.ts';
 import { tenantsWithMerges } from '../../postgres/users/merges.ts';
 import { waitingTenants } from '../../postgres/corrections/quarantine.ts';
-import { estimateRows, readUsers, type StoredUser, tenantsOfShards } from '../../postgres/users/stored-states.ts';
+import { estimateRows, readUsers, tenantsOfShards } from '../../postgres/users/stored-states.ts';
 import { compareProgress } from '../../redis/batches.ts';
 import { scanServers } from '../../redis/endpoints.ts';
 import { comparePositions, lastPosition, OUTBOX_START } from '../../redis/outbox.ts';
@@ -20,7 +20,7 @@ import {
   shardPattern,
   tenantKey,
 } from '../../redis/keys.ts';
-import { knownPart, knownParts, noteSpreads } from '../../redis/parts.ts';
+import { knownParts, noteSpreads } from '../../redis/parts.ts';
 import { waitingKeys } from '../retention/waiting-keys.ts';
 import { confirm, type Difference, type Sides, stored, type Suspect } from './confirmation.ts';
 import {
@@ -32,12 +32,10 @@ import {
   suspectTeams,
 } from './suspects.ts';
 import { missingUses } from './suspect-keys.ts';
-import { SetMembers } from './set-members.ts';
-import { suspectUsers } from './suspect-users.ts';
-import { createBoardsOfTenants, countersOf, Generations, readState, TeamSums, totalsOf } from './derived-keys.ts';
-import { QuestsOfTenants, suspectQuests } from './quests.ts';
-import { suspectCohorts, suspectLeagueUsers } from './suspect-leagues.ts';
-import { suspectClaimCounts, suspectRewards } from './suspect-rewards.ts';
+import { compareUsers, type Noted, nothingNoted } from './compared-users.ts';
+import { createBoardsOfTenants, countersOf, totalsOf } from './derived-keys.ts';
+import { suspectCohorts } from './suspect-leagues.ts';
+import { suspectClaimCounts } from './suspect-rewards.ts';
 import { superfluous } from './superfluous.ts';
 import type { OnUnreadable } from './shard-filling.ts';
 import { COUNTER } from '../../packed/call-fields.ts';
@@ -94,10 +92,7 @@ class Verification {
   /** The tenants of the shards; null for all. */
   private readonly tenants: readonly number[] | null;
   private readonly reported = new Set<string>();
-  private readonly generations = new Generations();
-  private readonly quests: QuestsOfTenants;
-  private readonly members = new SetMembers();
-  private readonly teams = new TeamSums();
+  private readonly noted: Noted;
   /** The keys of hashes of teams in Redis. */
   private readonly teamKeys = new Set<string>();
   /** The expected fields of each part's counters, by key. */
@@ -111,7 +106,7 @@ class Verification {
     const { redis, pool, shards = SHARD_NUMBERS } = options;
     this.options = options;
     this.tenants = tenants;
-    this.quests = new QuestsOfTenants(pool);
+    this.noted = nothingNoted(pool);
     this.sides = { redis, pool, shards, boards: createBoardsOfTenants(pool) };
   }
 
@@ -122,37 +117,24 @@ class Verification {
   }
 
   async users(): Promise<void> {
-    const { redis, pool, onProgress, onUnreadable } = this.options;
-    const { tenants, sides, members, teams } = this;
+    const { pool, onProgress, onUnreadable } = this.options;
+    const { tenants, sides, noted } = this;
     const total = tenants === null ? await estimateRows(pool, 'users') : null;
     let done = 0;
     for await (const page of readUsers(pool, PAGE, tenants)) {
-      const own: StoredUser[] = [];
-      const readable: StoredUser[] = [];
-      for (const user of page) {
-        const part = knownPart(redis, user.tenantNo, user.id);
-        if (!sides.shards.includes(part.shard)) continue;
-        own.push(user);
-        const state = readState(user);
-        if (state === null) {
-          onUnreadable?.(user);
-          continue;
-        }
-        readable.push(user);
-        this.generations.note(part, user.id, state);
+      const { suspects, readable, unreadable } = await compareUsers(sides, page, noted);
+      for (const user of unreadable) onUnreadable?.(user);
+      for (const { part, state } of readable) {
         const counters = countersKey(part);
         let fields = this.counted.get(counters);
         if (fields === undefined) this.counted.set(counters, (fields = new Set([COUNTER.users])));
         for (const field of countersOf(state)) fields.add(field);
         for (const [key, counted] of totalsOf(part, state)) {
           this.points.add(key);
-          for (const field of counted) members.note(key, field);
+          for (const field of counted) noted.members.note(key, field);
         }
       }
-      await this.settle(await suspectUsers(sides, own, { members, teams }));
-      await this.settle(await suspectQuests(sides, this.quests, readable));
-      await this.settle(await suspectRewards(sides, readable));
-      await this.settle(await suspectLeagueUsers(sides, readable));
+      await this.settle(suspects);
       done += page.length;
       onProgress?.({ step: 'users', done, total: total && Math.max(total, done) });
     }
@@ -172,7 +154,7 @@ class Verification {
   }
 
   private async areUsed(used: readonly UsedKey[]): Promise<void> {
-    await this.settle(await missingUses(this.sides, used, (key) => this.generations.of(key)));
+    await this.settle(await missingUses(this.sides, used, (key) => this.noted.generations.of(key)));
   }
 
   async keys(): Promise<void> {
@@ -185,7 +167,7 @@ class Verification {
     do {
       const [next, found] = await scanServers(redis, cursor, { match: pattern, count: PAGE, shards });
       const keys = found.filter((key) => own.has(shardOfKey(key)));
-      await this.settle(await superfluous(this.sides, keys, this.members));
+      await this.settle(await superfluous(this.sides, keys, this.noted.members));
       for (const key of keys) {
         const of = tenantKey(key);
         if (of?.kind === 'quarantine') this.quarantined.add(key);
@@ -206,7 +188,7 @@ class Verification {
       const inRedis = await this.options.redis.hgetall(key);
       const names = [...fields, ...Object.keys(inRedis)].filter((field) => COUNTS.test(field));
       await this.settle([...new Set(names)].map((field) => counterSuspect(this.sides, part, field)));
-      const youngest = this.generations.youngest.get(key) ?? 0;
+      const youngest = this.noted.generations.youngest.get(key) ?? 0;
       for (const difference of lowGeneration(key, { held: inRedis[COUNTER.generation] ?? null, youngest }))
         this.report(difference);
     }
@@ -214,13 +196,13 @@ class Verification {
 
   /** The number of users with each total of points, in both directions. */
   async pointsTotals(): Promise<void> {
-    for (const key of this.points) await this.settle(await suspectPoints(this.sides, key, this.members));
+    for (const key of this.points) await this.settle(await suspectPoints(this.sides, key, this.noted.members));
   }
 
   /** What each run's teams earned, in both directions. */
   async teamSums(): Promise<void> {
-    const keys = new Set([...this.teamKeys, ...this.teams.hashes.keys()]);
-    await this.settle(await suspectTeams(this.sides, keys, this.teams));
+    const keys = new Set([...this.teamKeys, ...this.noted.teams.hashes.keys()]);
+    await this.settle(await suspectTeams(this.sides, keys, this.noted.teams));
   }
 
   /** Each part's events in quarantine. */
