@@ -3,8 +3,6 @@ import type { Pool } from 'pg';
 import { readCursors, readSpreads } from '../../postgres/shards.ts';
 import type { CohortPosition } from '../../postgres/boards/league-checks.ts';
 import { readIdempotencyKeys, type UsedKey } from '../../postgres/used-keys.ts';
-import { tenantsWithMerges } from '../../postgres/users/merges.ts';
-import { waitingTenants } from '../../postgres/corrections/quarantine.ts';
 import { estimateRows, readUsers, tenantsOfShards } from '../../postgres/users/stored-states.ts';
 import { compareProgress } from '../../redis/batches.ts';
 import { scanServers } from '../../redis/endpoints.ts';
@@ -12,33 +10,31 @@ import { comparePositions, lastPosition, OUTBOX_START } from '../../redis/outbox
 import {
   ALL_SHARDS_PATTERN,
   batchProgressKey,
-  countersKey,
   outboxKey,
-  quarantineKey,
   SHARD_NUMBERS,
   shardOfKey,
   shardPattern,
   tenantKey,
+  type TenantPart,
 } from '../../redis/keys.ts';
 import { knownParts, noteSpreads } from '../../redis/parts.ts';
 import { waitingKeys } from '../retention/waiting-keys.ts';
 import { confirm, type Difference, type Sides, stored, type Suspect } from './confirmation.ts';
 import {
   counterSuspect,
-  lowGeneration,
-  aliasesSuspect,
-  quarantineSuspect,
+  differingCounters,
+  lowGenerations,
   suspectPoints,
   suspectTeams,
+  wholePartSuspects,
 } from './suspects.ts';
 import { missingUses } from './suspect-keys.ts';
 import { compareUsers, type Noted, nothingNoted } from './compared-users.ts';
-import { createBoardsOfTenants, countersOf, totalsOf } from './derived-keys.ts';
+import { createBoardsOfTenants, totalsOf } from './derived-keys.ts';
 import { suspectCohorts } from './suspect-leagues.ts';
 import { suspectClaimCounts } from './suspect-rewards.ts';
 import { superfluous } from './superfluous.ts';
 import type { OnUnreadable } from './shard-filling.ts';
-import { COUNTER } from '../../packed/call-fields.ts';
 
 export interface VerifyProgress {
   step: 'users' | 'idempotency keys' | 'keys';
@@ -56,8 +52,6 @@ export interface VerifyOptions {
 }
 
 const PAGE = 1_000;
-/** `users`, or the completions of an achievement. The generation of new users is compared separately. */
-export const COUNTS = /^(users|a\d+)$/;
 
 /**
  * Compares everything that some shards of Redis hold with Postgres, key by key (`derived-keys.ts`) and in both
@@ -74,11 +68,9 @@ export async function verify(options: VerifyOptions): Promise<number> {
   await verification.users();
   await verification.idempotencyKeys();
   await verification.keys();
-  await verification.counters();
+  await verification.wholeParts();
   await verification.pointsTotals();
   await verification.teamSums();
-  await verification.quarantines();
-  await verification.mergedUsers();
   await verification.claimCounts();
   await verification.cohorts();
   return verification.count;
@@ -95,12 +87,10 @@ class Verification {
   private readonly noted: Noted;
   /** The keys of hashes of teams in Redis. */
   private readonly teamKeys = new Set<string>();
-  /** The expected fields of each part's counters, by key. */
-  private readonly counted = new Map<string, Set<string>>();
+  /** The parts of which Redis holds anything, and those of all tenants. */
+  private readonly parts = new Map<string, TenantPart>();
   /** The keys of points systems' counts on either side. */
   private readonly points = new Set<string>();
-  /** The keys of events in quarantine on either side. */
-  private readonly quarantined = new Set<string>();
 
   constructor(options: VerifyOptions, tenants: readonly number[] | null) {
     const { redis, pool, shards = SHARD_NUMBERS } = options;
@@ -125,10 +115,6 @@ class Verification {
       const { suspects, readable, unreadable } = await compareUsers(sides, page, noted);
       for (const user of unreadable) onUnreadable?.(user);
       for (const { part, state } of readable) {
-        const counters = countersKey(part);
-        let fields = this.counted.get(counters);
-        if (fields === undefined) this.counted.set(counters, (fields = new Set([COUNTER.users])));
-        for (const field of countersOf(state)) fields.add(field);
         for (const [key, counted] of totalsOf(part, state)) {
           this.points.add(key);
           for (const field of counted) noted.members.note(key, field);
@@ -170,10 +156,9 @@ class Verification {
       await this.settle(await superfluous(this.sides, keys, this.noted.members));
       for (const key of keys) {
         const of = tenantKey(key);
-        if (of?.kind === 'quarantine') this.quarantined.add(key);
+        if (of !== null) this.notePart(of);
         if (of?.kind === 'points') this.points.add(key);
         if (of?.kind === 'teams') this.teamKeys.add(key);
-        if (of?.kind === 'counters' && !this.counted.has(key)) this.counted.set(key, new Set());
       }
       done += keys.length;
       onProgress?.({ step: 'keys', done, total: null });
@@ -181,17 +166,22 @@ class Verification {
     } while (cursor !== '0');
   }
 
-  /** Each part's counters, in both directions. */
-  async counters(): Promise<void> {
-    for (const [key, fields] of this.counted) {
-      const part = tenantKey(key)!;
-      const inRedis = await this.options.redis.hgetall(key);
-      const names = [...fields, ...Object.keys(inRedis)].filter((field) => COUNTS.test(field));
-      await this.settle([...new Set(names)].map((field) => counterSuspect(this.sides, part, field)));
-      const youngest = this.noted.generations.youngest.get(key) ?? 0;
-      for (const difference of lowGeneration(key, { held: inRedis[COUNTER.generation] ?? null, youngest }))
-        this.report(difference);
+  /** Each part's counters, events in quarantine and merged users. Redis may hold parts that no tenant has. */
+  async wholeParts(): Promise<void> {
+    const { redis, pool } = this.options;
+    const { sides, parts } = this;
+    for (const tenantNo of await tenantsOfShards(pool, sides.shards))
+      for (const part of knownParts(redis, tenantNo)) if (sides.shards.includes(part.shard)) this.notePart(part);
+    for (const part of parts.values()) {
+      const fields = await differingCounters(sides, part);
+      const counters = fields.map((field) => counterSuspect(sides, part, field));
+      await this.settle([...counters, ...wholePartSuspects(sides, part)]);
     }
+    for (const difference of await lowGenerations(redis, this.noted.generations)) this.report(difference);
+  }
+
+  private notePart({ tenantNo, shard }: TenantPart): void {
+    this.parts.set(`${tenantNo}:${shard}`, { tenantNo, shard });
   }
 
   /** The number of users with each total of points, in both directions. */
@@ -203,24 +193,6 @@ class Verification {
   async teamSums(): Promise<void> {
     const keys = new Set([...this.teamKeys, ...this.noted.teams.hashes.keys()]);
     await this.settle(await suspectTeams(this.sides, keys, this.noted.teams));
-  }
-
-  /** Each part's events in quarantine. */
-  async quarantines(): Promise<void> {
-    const { redis, pool } = this.options;
-    for (const tenantNo of await waitingTenants(pool))
-      for (const part of knownParts(redis, tenantNo))
-        if (this.sides.shards.includes(part.shard)) this.quarantined.add(quarantineKey(part));
-    await this.settle([...this.quarantined].map((key) => quarantineSuspect(this.sides, tenantKey(key)!)));
-  }
-
-  /** Each part's IDs that stand for other users. */
-  async mergedUsers(): Promise<void> {
-    const { redis, pool } = this.options;
-    for (const tenantNo of await tenantsWithMerges(pool)) {
-      const parts = knownParts(redis, tenantNo).filter(({ shard }) => this.sides.shards.includes(shard));
-      await this.settle(parts.map((part) => aliasesSuspect(this.sides, part)));
-    }
   }
 
   /** How many claims each reward has. */
