@@ -1,16 +1,16 @@
 /** Differences between Redis and Postgres: found first, then confirmed by a second read. */
 import type { Redis } from 'ioredis';
 import { createHash } from 'node:crypto';
-import { COUNTER } from '../../packed/call-fields.ts';
+import { COUNTER, completionsField } from '../../packed/call-fields.ts';
 import { QUARANTINED } from '../../packed/guard-fields.ts';
 import { waitingEvents } from '../../postgres/corrections/quarantine.ts';
 import { countAliases } from '../../postgres/users/merges.ts';
-import { countCompletions, countUsersIn, pointsTotals } from '../../postgres/users/stored-states.ts';
+import { completionCounts, countCompletions, countUsersIn, pointsTotals } from '../../postgres/users/stored-states.ts';
 import { aliasesKey, countersKey, quarantineKey, tenantKey, type TenantPart } from '../../redis/keys.ts';
 import { totalFields } from '../../redis/lua-library.ts';
 import { knownPart, shareOf } from '../../redis/parts.ts';
 import type { Difference, Sides, Suspect } from './confirmation.ts';
-import { quarantineOf, type TeamSums } from './derived-keys.ts';
+import { type Generations, quarantineOf, type TeamSums } from './derived-keys.ts';
 import type { SetMembers } from './set-members.ts';
 
 export const isHeldBy = (redis: Redis, { tenantNo, shard }: TenantPart, id: string): boolean =>
@@ -66,17 +66,35 @@ export const counterSuspect = ({ redis, pool }: Sides, part: TenantPart, field: 
   },
 });
 
+/** `users`, or the completions of an achievement. The generation of new users is compared separately. */
+const COUNTS = /^(users|a\d+)$/;
+
+/** The fields of a part's counters that seem to differ, in order. */
+export async function differingCounters({ redis, pool }: Sides, part: TenantPart): Promise<string[]> {
+  const inRedis = await redis.hgetall(countersKey(part));
+  const inPostgres = new Map<string, number>();
+  const share = shareOf(redis, part);
+  if (share !== null) {
+    inPostgres.set(COUNTER.users, await countUsersIn(pool, share));
+    for (const [no, count] of await completionCounts(pool, share)) inPostgres.set(completionsField(no), count);
+  }
+  const names = new Set([...inPostgres.keys(), ...Object.keys(inRedis).filter((field) => COUNTS.test(field))]);
+  return [...names].toSorted().filter((field) => Number(inRedis[field] ?? 0) !== (inPostgres.get(field) ?? 0));
+}
+
 /**
- * A part's counter of generations, if it is below the highest one of its users. It may be above that, since the last
+ * The parts' counters of generations that are below the highest one of their users. They may be above that, since the last
  * deleted user need not have returned.
  */
-export const lowGeneration = (
-  key: string,
-  { held, youngest }: { held: string | null; youngest: number },
-): Difference[] =>
-  Number(held ?? 0) < youngest
-    ? [{ key, part: COUNTER.generation, redis: held ?? 'nothing', postgres: String(youngest) }]
-    : [];
+export async function lowGenerations(redis: Redis, { youngest }: Generations): Promise<Difference[]> {
+  const differences: Difference[] = [];
+  for (const [key, generation] of youngest) {
+    const held = await redis.hget(key, COUNTER.generation);
+    if (Number(held ?? 0) < generation)
+      differences.push({ key, part: COUNTER.generation, redis: held ?? 'nothing', postgres: String(generation) });
+  }
+  return differences;
+}
 
 /** The counts of a points system if they differ from the users' states: one suspect, since they change together. */
 export async function suspectPoints({ redis, pool }: Sides, key: string, noted: SetMembers): Promise<Suspect[]> {
@@ -134,7 +152,7 @@ function quarantineText(hash: ReadonlyMap<string, string>): string | null {
 }
 
 /** A part's events in quarantine. */
-export const quarantineSuspect = ({ redis, pool }: Sides, part: TenantPart): Suspect => ({
+const quarantineSuspect = ({ redis, pool }: Sides, part: TenantPart): Suspect => ({
   key: quarantineKey(part),
   part: '',
   redis: async () => quarantineText(new Map(Object.entries(await redis.hgetall(quarantineKey(part))))),
@@ -145,7 +163,7 @@ export const quarantineSuspect = ({ redis, pool }: Sides, part: TenantPart): Sus
 });
 
 /** How many of a part's IDs stand for other users. */
-export const aliasesSuspect = ({ redis, pool }: Sides, part: TenantPart): Suspect => {
+const aliasesSuspect = ({ redis, pool }: Sides, part: TenantPart): Suspect => {
   const text = (count: number): string | null => (count === 0 ? null : `${count} users`);
   return {
     key: aliasesKey(part),
@@ -157,3 +175,9 @@ export const aliasesSuspect = ({ redis, pool }: Sides, part: TenantPart): Suspec
     },
   };
 };
+
+/** What Redis holds of a part as a whole: events in quarantine, and IDs that stand for other users. */
+export const wholePartSuspects = (sides: Sides, part: TenantPart): Suspect[] => [
+  quarantineSuspect(sides, part),
+  aliasesSuspect(sides, part),
+];

@@ -3,47 +3,37 @@ import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
 import type { Clock } from '../../clock.ts';
 import { MOST_DIFFERENCES } from '../../domain/administration/verification.ts';
-import { COUNTER, completionsField } from '../../packed/call-fields.ts';
 import type { CohortPosition } from '../../postgres/boards/league-checks.ts';
 import { resourceNumbers } from '../../postgres/catalog.ts';
 import { type UsedKey, usedKeysAfter } from '../../postgres/used-keys.ts';
 import { countUsers, usersAfter } from '../../postgres/users/selections.ts';
-import { completionCounts, countUsersIn, estimateRows, storedStates } from '../../postgres/users/stored-states.ts';
+import { estimateRows, storedStates } from '../../postgres/users/stored-states.ts';
 import { noteDifferences, type VerificationJob } from '../../postgres/verifications.ts';
 import { byServer, scanServers } from '../../redis/endpoints.ts';
-import {
-  countersKey,
-  pointsKey,
-  shardOfKey,
-  tenantKey,
-  type TenantPart,
-  tenantPattern,
-  userKey,
-} from '../../redis/keys.ts';
-import { knownPart, knownParts, shareOf, tenantParts } from '../../redis/parts.ts';
+import { pointsKey, shardOfKey, tenantKey, tenantPattern, userKey } from '../../redis/keys.ts';
+import { knownPart, knownParts, tenantParts } from '../../redis/parts.ts';
 import { readRedisProcessId } from '../../redis/server-info.ts';
 import { whileWhole } from '../persist/cursor-wait.ts';
 import { waitingKeys } from '../retention/waiting-keys.ts';
 import type { JobWork, RecordSlice } from '../schedule/job-runner.ts';
-import { createBoardsOfTenants, Generations, readState, TeamSums } from './derived-keys.ts';
-import { QuestsOfTenants, suspectQuests } from './quests.ts';
+import { compareUsers, nothingNoted } from './compared-users.ts';
+import { createBoardsOfTenants, readState } from './derived-keys.ts';
 import { shownDifference } from './shown-difference.ts';
-import { suspectCohorts, suspectLeagueUsers } from './suspect-leagues.ts';
-import { suspectClaimCounts, suspectRewards } from './suspect-rewards.ts';
+import { suspectCohorts } from './suspect-leagues.ts';
+import { suspectClaimCounts } from './suspect-rewards.ts';
 import { hotUses, type HotUse, superfluousKeys, superfluousMembers, usesWithoutEvent } from './superfluous.ts';
 import { confirm, type Difference, type Sides, stored, type Suspect } from './confirmation.ts';
 import {
   counterSuspect,
-  lowGeneration,
-  aliasesSuspect,
-  quarantineSuspect,
+  differingCounters,
+  lowGenerations,
   suspectPoints,
   teamsSuspect,
+  wholePartSuspects,
 } from './suspects.ts';
 import { missingUses } from './suspect-keys.ts';
 import { SetMembers } from './set-members.ts';
-import { suspectUsers } from './suspect-users.ts';
-import { behindPostgres, COUNTS } from './verify.ts';
+import { behindPostgres } from './verify.ts';
 
 /** Users of Postgres in a slice. Each is compared with its state and its places in Redis. */
 const USERS_A_SLICE = 200;
@@ -177,27 +167,14 @@ export class Verifying implements JobWork<VerificationJob> {
   /** The states of users, their places on leaderboards, and the generation of new users. */
   private async users(sides: Sides, { tenantNo }: VerificationJob, after: string): Promise<Compared> {
     const users = await usersAfter(this.pool, tenantNo, after, USERS_A_SLICE);
-    const differences: Difference[] = [];
-    const generations = new Generations();
-    const readable = users.flatMap(({ id, state }) => {
-      const part = knownPart(this.redis, tenantNo, id);
-      const read = readState({ state });
-      if (read === null) {
-        differences.push({ key: userKey(part, id), part: '', redis: 'not compared', postgres: 'cannot be read' });
-        return [];
-      }
-      generations.note(part, id, read);
-      return [{ tenantNo, id, state }];
+    const noted = nothingNoted(this.pool);
+    const named = users.map(({ id, state }) => ({ tenantNo, id, state }));
+    const { suspects, unreadable } = await compareUsers(sides, named, noted);
+    const differences = unreadable.map(({ id }): Difference => {
+      const key = userKey(knownPart(this.redis, tenantNo, id), id);
+      return { key, part: '', redis: 'not compared', postgres: 'cannot be read' };
     });
-    for (const [key, youngest] of generations.youngest)
-      differences.push(...lowGeneration(key, { held: await this.redis.hget(key, COUNTER.generation), youngest }));
-    const noted = { members: new SetMembers(), teams: new TeamSums() };
-    const suspects = [
-      ...(await suspectUsers(sides, readable, noted)),
-      ...(await suspectQuests(sides, new QuestsOfTenants(this.pool), readable)),
-      ...(await suspectRewards(sides, readable)),
-      ...(await suspectLeagueUsers(sides, readable)),
-    ];
+    differences.push(...(await lowGenerations(this.redis, noted.generations)));
     // Existing hashes are found among the keys.
     for (const key of noted.teams.hashes.keys())
       if ((await this.redis.exists(key)) === 0) suspects.push(teamsSuspect(sides, key));
@@ -310,7 +287,7 @@ export class Verifying implements JobWork<VerificationJob> {
   /** The counters of users, and of the completions of each achievement, in the order of their names. */
   private async counters(sides: Sides, { tenantNo }: VerificationJob, after: string): Promise<Compared> {
     const parts = knownParts(this.redis, tenantNo);
-    const fields = await Promise.all(parts.map((part) => this.countersOf(part)));
+    const fields = await Promise.all(parts.map((part) => differingCounters(sides, part)));
     // A character for the part, so that the order of names is that of parts.
     const differing = fields
       .flatMap((some, index) =>
@@ -323,21 +300,6 @@ export class Verifying implements JobWork<VerificationJob> {
       done: 0,
       suspects: now.map(({ part, field }) => counterSuspect(sides, part, field)),
     };
-  }
-
-  /** The fields of a part's counters that seem to differ, in order. */
-  private async countersOf(part: TenantPart): Promise<string[]> {
-    const { redis, pool } = this;
-    const share = shareOf(redis, part)!;
-    const [inRedis, users, completions] = await Promise.all([
-      redis.hgetall(countersKey(part)),
-      countUsersIn(pool, share),
-      completionCounts(pool, share),
-    ]);
-    const inPostgres = new Map([[COUNTER.users as string, users]]);
-    for (const [no, count] of completions) inPostgres.set(completionsField(no), count);
-    const names = new Set([...inPostgres.keys(), ...Object.keys(inRedis).filter((field) => COUNTS.test(field))]);
-    return [...names].toSorted().filter((field) => Number(inRedis[field] ?? 0) !== (inPostgres.get(field) ?? 0));
   }
 
   /** How many users have each total, one points system a slice. */
@@ -362,7 +324,7 @@ export class Verifying implements JobWork<VerificationJob> {
   /** Events in quarantine, merged users, and counts of claims. */
   private async rest(sides: Sides, { tenantNo }: VerificationJob): Promise<Compared> {
     const parts = knownParts(this.redis, tenantNo);
-    const suspects = parts.flatMap((part) => [quarantineSuspect(sides, part), aliasesSuspect(sides, part)]);
+    const suspects = parts.flatMap((part) => wholePartSuspects(sides, part));
     return { next: null, done: 0, suspects: [...suspects, ...(await suspectClaimCounts(sides, [tenantNo]))] };
   }
 }

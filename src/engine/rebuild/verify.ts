@@ -3,44 +3,38 @@ import type { Pool } from 'pg';
 import { readCursors, readSpreads } from '../../postgres/shards.ts';
 import type { CohortPosition } from '../../postgres/boards/league-checks.ts';
 import { readIdempotencyKeys, type UsedKey } from '../../postgres/used-keys.ts';
-import { tenantsWithMerges } from '../../postgres/users/merges.ts';
-import { waitingTenants } from '../../postgres/corrections/quarantine.ts';
-import { estimateRows, readUsers, type StoredUser, tenantsOfShards } from '../../postgres/users/stored-states.ts';
+import { estimateRows, readUsers, tenantsOfShards } from '../../postgres/users/stored-states.ts';
 import { compareProgress } from '../../redis/batches.ts';
 import { scanServers } from '../../redis/endpoints.ts';
 import { comparePositions, lastPosition, OUTBOX_START } from '../../redis/outbox.ts';
 import {
   ALL_SHARDS_PATTERN,
   batchProgressKey,
-  countersKey,
   outboxKey,
-  quarantineKey,
   SHARD_NUMBERS,
   shardOfKey,
   shardPattern,
   tenantKey,
+  type TenantPart,
 } from '../../redis/keys.ts';
-import { knownPart, knownParts, noteSpreads } from '../../redis/parts.ts';
+import { knownParts, noteSpreads } from '../../redis/parts.ts';
 import { waitingKeys } from '../retention/waiting-keys.ts';
 import { confirm, type Difference, type Sides, stored, type Suspect } from './confirmation.ts';
 import {
   counterSuspect,
-  lowGeneration,
-  aliasesSuspect,
-  quarantineSuspect,
+  differingCounters,
+  lowGenerations,
   suspectPoints,
   suspectTeams,
+  wholePartSuspects,
 } from './suspects.ts';
 import { missingUses } from './suspect-keys.ts';
-import { SetMembers } from './set-members.ts';
-import { suspectUsers } from './suspect-users.ts';
-import { createBoardsOfTenants, countersOf, Generations, readState, TeamSums, totalsOf } from './derived-keys.ts';
-import { QuestsOfTenants, suspectQuests } from './quests.ts';
-import { suspectCohorts, suspectLeagueUsers } from './suspect-leagues.ts';
-import { suspectClaimCounts, suspectRewards } from './suspect-rewards.ts';
+import { compareUsers, type Noted, nothingNoted } from './compared-users.ts';
+import { createBoardsOfTenants, totalsOf } from './derived-keys.ts';
+import { suspectCohorts } from './suspect-leagues.ts';
+import { suspectClaimCounts } from './suspect-rewards.ts';
 import { superfluous } from './superfluous.ts';
 import type { OnUnreadable } from './shard-filling.ts';
-import { COUNTER } from '../../packed/call-fields.ts';
 
 export interface VerifyProgress {
   step: 'users' | 'idempotency keys' | 'keys';
@@ -58,8 +52,6 @@ export interface VerifyOptions {
 }
 
 const PAGE = 1_000;
-/** `users`, or the completions of an achievement. The generation of new users is compared separately. */
-export const COUNTS = /^(users|a\d+)$/;
 
 /**
  * Compares everything that some shards of Redis hold with Postgres, key by key (`derived-keys.ts`) and in both
@@ -76,11 +68,9 @@ export async function verify(options: VerifyOptions): Promise<number> {
   await verification.users();
   await verification.idempotencyKeys();
   await verification.keys();
-  await verification.counters();
+  await verification.wholeParts();
   await verification.pointsTotals();
   await verification.teamSums();
-  await verification.quarantines();
-  await verification.mergedUsers();
   await verification.claimCounts();
   await verification.cohorts();
   return verification.count;
@@ -94,24 +84,19 @@ class Verification {
   /** The tenants of the shards; null for all. */
   private readonly tenants: readonly number[] | null;
   private readonly reported = new Set<string>();
-  private readonly generations = new Generations();
-  private readonly quests: QuestsOfTenants;
-  private readonly members = new SetMembers();
-  private readonly teams = new TeamSums();
+  private readonly noted: Noted;
   /** The keys of hashes of teams in Redis. */
   private readonly teamKeys = new Set<string>();
-  /** The expected fields of each part's counters, by key. */
-  private readonly counted = new Map<string, Set<string>>();
+  /** The parts of which Redis holds anything, and those of all tenants. */
+  private readonly parts = new Map<string, TenantPart>();
   /** The keys of points systems' counts on either side. */
   private readonly points = new Set<string>();
-  /** The keys of events in quarantine on either side. */
-  private readonly quarantined = new Set<string>();
 
   constructor(options: VerifyOptions, tenants: readonly number[] | null) {
     const { redis, pool, shards = SHARD_NUMBERS } = options;
     this.options = options;
     this.tenants = tenants;
-    this.quests = new QuestsOfTenants(pool);
+    this.noted = nothingNoted(pool);
     this.sides = { redis, pool, shards, boards: createBoardsOfTenants(pool) };
   }
 
@@ -122,37 +107,20 @@ class Verification {
   }
 
   async users(): Promise<void> {
-    const { redis, pool, onProgress, onUnreadable } = this.options;
-    const { tenants, sides, members, teams } = this;
+    const { pool, onProgress, onUnreadable } = this.options;
+    const { tenants, sides, noted } = this;
     const total = tenants === null ? await estimateRows(pool, 'users') : null;
     let done = 0;
     for await (const page of readUsers(pool, PAGE, tenants)) {
-      const own: StoredUser[] = [];
-      const readable: StoredUser[] = [];
-      for (const user of page) {
-        const part = knownPart(redis, user.tenantNo, user.id);
-        if (!sides.shards.includes(part.shard)) continue;
-        own.push(user);
-        const state = readState(user);
-        if (state === null) {
-          onUnreadable?.(user);
-          continue;
-        }
-        readable.push(user);
-        this.generations.note(part, user.id, state);
-        const counters = countersKey(part);
-        let fields = this.counted.get(counters);
-        if (fields === undefined) this.counted.set(counters, (fields = new Set([COUNTER.users])));
-        for (const field of countersOf(state)) fields.add(field);
+      const { suspects, readable, unreadable } = await compareUsers(sides, page, noted);
+      for (const user of unreadable) onUnreadable?.(user);
+      for (const { part, state } of readable) {
         for (const [key, counted] of totalsOf(part, state)) {
           this.points.add(key);
-          for (const field of counted) members.note(key, field);
+          for (const field of counted) noted.members.note(key, field);
         }
       }
-      await this.settle(await suspectUsers(sides, own, { members, teams }));
-      await this.settle(await suspectQuests(sides, this.quests, readable));
-      await this.settle(await suspectRewards(sides, readable));
-      await this.settle(await suspectLeagueUsers(sides, readable));
+      await this.settle(suspects);
       done += page.length;
       onProgress?.({ step: 'users', done, total: total && Math.max(total, done) });
     }
@@ -172,7 +140,7 @@ class Verification {
   }
 
   private async areUsed(used: readonly UsedKey[]): Promise<void> {
-    await this.settle(await missingUses(this.sides, used, (key) => this.generations.of(key)));
+    await this.settle(await missingUses(this.sides, used, (key) => this.noted.generations.of(key)));
   }
 
   async keys(): Promise<void> {
@@ -185,13 +153,12 @@ class Verification {
     do {
       const [next, found] = await scanServers(redis, cursor, { match: pattern, count: PAGE, shards });
       const keys = found.filter((key) => own.has(shardOfKey(key)));
-      await this.settle(await superfluous(this.sides, keys, this.members));
+      await this.settle(await superfluous(this.sides, keys, this.noted.members));
       for (const key of keys) {
         const of = tenantKey(key);
-        if (of?.kind === 'quarantine') this.quarantined.add(key);
+        if (of !== null) this.notePart(of);
         if (of?.kind === 'points') this.points.add(key);
         if (of?.kind === 'teams') this.teamKeys.add(key);
-        if (of?.kind === 'counters' && !this.counted.has(key)) this.counted.set(key, new Set());
       }
       done += keys.length;
       onProgress?.({ step: 'keys', done, total: null });
@@ -199,46 +166,33 @@ class Verification {
     } while (cursor !== '0');
   }
 
-  /** Each part's counters, in both directions. */
-  async counters(): Promise<void> {
-    for (const [key, fields] of this.counted) {
-      const part = tenantKey(key)!;
-      const inRedis = await this.options.redis.hgetall(key);
-      const names = [...fields, ...Object.keys(inRedis)].filter((field) => COUNTS.test(field));
-      await this.settle([...new Set(names)].map((field) => counterSuspect(this.sides, part, field)));
-      const youngest = this.generations.youngest.get(key) ?? 0;
-      for (const difference of lowGeneration(key, { held: inRedis[COUNTER.generation] ?? null, youngest }))
-        this.report(difference);
+  /** Each part's counters, events in quarantine and merged users. Redis may hold parts that no tenant has. */
+  async wholeParts(): Promise<void> {
+    const { redis, pool } = this.options;
+    const { sides, parts } = this;
+    for (const tenantNo of await tenantsOfShards(pool, sides.shards))
+      for (const part of knownParts(redis, tenantNo)) if (sides.shards.includes(part.shard)) this.notePart(part);
+    for (const part of parts.values()) {
+      const fields = await differingCounters(sides, part);
+      const counters = fields.map((field) => counterSuspect(sides, part, field));
+      await this.settle([...counters, ...wholePartSuspects(sides, part)]);
     }
+    for (const difference of await lowGenerations(redis, this.noted.generations)) this.report(difference);
+  }
+
+  private notePart({ tenantNo, shard }: TenantPart): void {
+    this.parts.set(`${tenantNo}:${shard}`, { tenantNo, shard });
   }
 
   /** The number of users with each total of points, in both directions. */
   async pointsTotals(): Promise<void> {
-    for (const key of this.points) await this.settle(await suspectPoints(this.sides, key, this.members));
+    for (const key of this.points) await this.settle(await suspectPoints(this.sides, key, this.noted.members));
   }
 
   /** What each run's teams earned, in both directions. */
   async teamSums(): Promise<void> {
-    const keys = new Set([...this.teamKeys, ...this.teams.hashes.keys()]);
-    await this.settle(await suspectTeams(this.sides, keys, this.teams));
-  }
-
-  /** Each part's events in quarantine. */
-  async quarantines(): Promise<void> {
-    const { redis, pool } = this.options;
-    for (const tenantNo of await waitingTenants(pool))
-      for (const part of knownParts(redis, tenantNo))
-        if (this.sides.shards.includes(part.shard)) this.quarantined.add(quarantineKey(part));
-    await this.settle([...this.quarantined].map((key) => quarantineSuspect(this.sides, tenantKey(key)!)));
-  }
-
-  /** Each part's IDs that stand for other users. */
-  async mergedUsers(): Promise<void> {
-    const { redis, pool } = this.options;
-    for (const tenantNo of await tenantsWithMerges(pool)) {
-      const parts = knownParts(redis, tenantNo).filter(({ shard }) => this.sides.shards.includes(shard));
-      await this.settle(parts.map((part) => aliasesSuspect(this.sides, part)));
-    }
+    const keys = new Set([...this.teamKeys, ...this.noted.teams.hashes.keys()]);
+    await this.settle(await suspectTeams(this.sides, keys, this.noted.teams));
   }
 
   /** How many claims each reward has. */

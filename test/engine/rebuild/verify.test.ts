@@ -5,6 +5,9 @@ import { redisReady } from '../../../src/redis/client.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { STUDY_APP } from '../../study-app.ts';
 import { rebuildByHand } from './by-hand.ts';
+import { QUARANTINED } from '../../../src/packed/guard-fields.ts';
+import { aliasesKey, quarantineKey } from '../../../src/redis/keys.ts';
+import { knownPart } from '../../../src/redis/parts.ts';
 import { opened } from '../../stack/opened.ts';
 
 let redis: TestLaurel['redis'];
@@ -64,6 +67,9 @@ test('finds exactly the planted differences; a rebuild repairs them', async () =
   await redis.sadd(groups, '4:gone');
   await redis.sadd('{s0}:0:g:999:20000', '3:pro');
   await redis.hset('{s1}:1:n', 'users', 2);
+  const part = knownPart(redis, 0, 'nobody');
+  await redis.hset(aliasesKey(part), 'nobody', 'user 1');
+  await redis.hset(quarantineKey(part), QUARANTINED.count, 1);
 
   const found = await differences();
   expect(found.map(({ key, part }) => `${key} ${part}`).toSorted()).toEqual(
@@ -80,6 +86,8 @@ test('finds exactly the planted differences; a rebuild repairs them', async () =
       `${groups} 3:pro`,
       '{s0}:0:g:999:20000 ',
       '{s1}:1:n users',
+      `${aliasesKey(part)} `,
+      `${quarantineKey(part)} `,
     ].toSorted(),
   );
   expect(found.find(({ key }) => key === points)).toMatchObject({
