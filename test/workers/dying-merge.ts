@@ -1,6 +1,7 @@
 import type { ChildProcess } from 'node:child_process';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { expect } from 'vitest';
+import { untilPersisted } from '../../src/engine/persist/cursor-wait.ts';
 import type { MergeMoment } from '../../src/engine/users/user-merges.ts';
 import { startLaurel } from '../laurel.ts';
 import type { DyingWorkers } from './dying-workers.ts';
@@ -65,6 +66,8 @@ export async function startDyingMerge({ processes, laurel: options, env }: Dying
   ): Promise<{ workerEnds: () => Promise<unknown> }> {
     const dying = await processes.startFrontend(laurel, `merge ${moment}`);
     const dyingWorker = worker!;
+    // One that replaced a killed worker may not have stored the earlier events yet. It is to die with those of the merge.
+    for (const id of [from, into]) await untilPersisted({ redis, pool: laurel.pool }, 0, id);
     await processes.dieAt(dyingWorker, step, 1);
     const merging = fetch(`${dying.adminUrl}/v1/users/merge`, {
       method: 'POST',
