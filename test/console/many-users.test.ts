@@ -4,7 +4,7 @@ import { COUNTER } from '../../src/packed/call-fields.ts';
 import { countersKey, userKey } from '../../src/redis/keys.ts';
 import { startLaurel, type TestLaurel } from '../laurel.ts';
 import { hasBrowser, startBrowser } from '../stack/chromium.ts';
-import { keep, signedInPage, violations, type Watched } from './browser.ts';
+import { holdNext, keep, release, signedInPage, violations, type Watched } from './browser.ts';
 import { onlyPart } from '../stack/only-part.ts';
 import { opened } from '../stack/opened.ts';
 
@@ -104,11 +104,14 @@ describe.skipIf(!hasBrowser)(`a console with ${USERS.toLocaleString('en')} users
     await page.goBack();
     await link(idOf(3_002)).waitFor();
     await expect.poll(topNow).toBe(ROW * 3_000);
-    // A new visit begins at the top.
+    // A new visit begins at the top, also if the screen between was never shown because it was still loading.
+    const { held } = await holdNext(page, { method: 'GET', path: /\/assets\/overview-/ });
     await page.getByRole('link', { name: 'Overview' }).click();
+    const overview = await held;
     await page.getByRole('link', { name: 'Users', exact: true }).click();
     await link('a model').waitFor();
     await expect.poll(topNow).toBe(0);
+    await release(page, overview);
   });
 
   test('reverses the order and opens a user at its end', async () => {

@@ -42,14 +42,27 @@ function keepPlace(place: string, where: { known: Known<unknown>; top: number })
   if (places.size > MOST_PLACES) places.delete(places.keys().next().value!);
 }
 
+/** The list's own history entry: while the reader goes to another screen, that screen's entry is not it. */
+function useEntry(): { index: number; key: string } {
+  const location = useRouterState({ select: (state) => state.location });
+  const [own, setOwn] = useState(location);
+  if (own !== location && own.pathname === location.pathname) setOwn(location);
+  return { index: own.state.__TSR_index, key: own.state.__TSR_key ?? '' };
+}
+
 /**
  * A list of any length, read page by page while visible. Remembers where each page begins, so that the reader can scroll
  * anywhere and return.
  */
 export function PagedTable<T, C extends string | number | null>(props: PagedTableProps<T, C>) {
+  const { index, key } = useEntry();
+  // Who turns back before the next screen has loaded finds this one still open, but it is a new visit.
+  return <Pages key={index} {...props} entry={key} />;
+}
+
+function Pages<T, C extends string | number | null>(props: PagedTableProps<T, C> & { entry: string }) {
   const { label, columns, rowId, queryKey, read, first, next, sorted, empty, above, tall = false, onCounted } = props;
-  const entry = useRouterState({ select: ({ location }) => location.state.__TSR_key ?? '' });
-  const place = JSON.stringify([entry, sent.tenantId, queryKey]);
+  const place = JSON.stringify([props.entry, sent.tenantId, queryKey]);
   const [known, setKnown] = useState<Known<C>>(
     () => (places.get(place)?.known as Known<C> | undefined) ?? { starts: [first], tail: 0, ended: false },
   );
