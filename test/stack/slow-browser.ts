@@ -33,7 +33,7 @@ export async function atFullSpeed<Result>(page: Page, act: () => Promise<Result>
   }
 }
 
-/** Throttles the pages of a browser and delays the answers they get, if `SLOW_BROWSER` is set. */
+/** Throttles the pages of a browser and delays the answers and the parts of the console that they get, if `SLOW_BROWSER` is set. */
 export function slowed<Slowed extends Browser | BrowserContext>(browser: Slowed): Slowed {
   if (!isSlow) return browser;
   if ('contexts' in browser) browser.on('context', slow);
@@ -51,7 +51,7 @@ function slow(context: BrowserContext): void {
   const closed = (): undefined => undefined;
   context.on('page', (page) => void begin(page).catch(closed));
   for (const page of context.pages()) void begin(page).catch(closed);
-  void context.route(/\/v1\//, async (route) => {
+  void context.route(/\/(v1|assets)\//, async (route) => {
     const { from, to } = random() < VERY_LATE_SHARE ? VERY_LATE_MS : LATE_MS;
     await sleep(from + random() * (to - from));
     await route.fallback().catch(closed);

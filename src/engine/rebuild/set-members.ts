@@ -37,13 +37,13 @@ export class SetMembers {
     return this.isNoted(key, sums);
   }
 
-  /** Whether each of these was noted as often as its count says, and no others were noted. */
+  /** Whether each of these was noted as often as its count, as Redis has it, says, and no others were noted. */
   async areCounted(
     key: string,
-    pieces: AsyncIterable<readonly (readonly [id: string, count: number])[]>,
+    pieces: AsyncIterable<readonly (readonly [id: string, count: string])[]>,
   ): Promise<boolean> {
     const sums = { ...NONE };
-    for await (const counts of pieces) for (const [id, count] of counts) add(sums, id, count);
+    for await (const counts of pieces) for (const [id, count] of counts) add(sums, id, Number(count));
     return this.isNoted(key, sums);
   }
 

@@ -35,8 +35,7 @@ export const groupsSuspect = (
 export const teamsSuspect = (sides: Sides, key: string): Suspect => ({
   key,
   part: '',
-  redis: async () =>
-    countsText(new Map(Object.entries(await sides.redis.hgetall(key)).map(([field, sum]) => [field, BigInt(sum)]))),
+  redis: () => heldText(sides.redis, key),
   postgres: async (round) => teamsText(await round.teamsOf(sides, tenantKey(key)!.tenantNo), key),
 });
 
@@ -100,11 +99,6 @@ export async function lowGenerations(redis: Redis, { youngest }: Generations): P
 export async function suspectPoints({ redis, pool }: Sides, key: string, noted: SetMembers): Promise<Suspect[]> {
   if (await noted.areCounted(key, heldCounts(redis, key))) return [];
   const { rest, ...part } = tenantKey(key)!;
-  const redisText = async (): Promise<string | null> => {
-    const counts = new Map<string, number>();
-    for await (const piece of heldCounts(redis, key)) for (const [field, users] of piece) counts.set(field, users);
-    return countsText(counts);
-  };
   const postgresText = async (): Promise<string | null> => {
     const counts = new Map<string, number>();
     const share = shareOf(redis, part);
@@ -112,26 +106,32 @@ export async function suspectPoints({ redis, pool }: Sides, key: string, noted: 
       for (const field of totalFields(total)) counts.set(field, (counts.get(field) ?? 0) + users);
     return countsText(counts);
   };
-  return [{ key, part: '', redis: redisText, postgres: postgresText }];
+  return [{ key, part: '', redis: () => heldText(redis, key), postgres: postgresText }];
 }
 
 const AT_ONCE = 1_000;
 
-/** The counts in Redis, in pieces, since there may be as many as users. */
-async function* heldCounts(redis: Redis, key: string): AsyncGenerator<[field: string, users: number][]> {
+/** The counts of a hash in Redis, in pieces, since there may be as many as users. */
+async function* heldCounts(redis: Redis, key: string): AsyncGenerator<[field: string, count: string][]> {
   let cursor = '0';
   do {
     const [next, flat] = await redis.hscan(key, cursor, 'COUNT', AT_ONCE);
-    yield flat.flatMap((field, at) => (at % 2 === 0 ? [[field, Number(flat[at + 1])] as [string, number]] : []));
+    yield flat.flatMap((field, at) => (at % 2 === 0 ? [[field, flat[at + 1]!] as [string, string]] : []));
     cursor = next;
   } while (cursor !== '0');
+}
+
+async function heldText(redis: Redis, key: string): Promise<string | null> {
+  const counts = new Map<string, string>();
+  for await (const piece of heldCounts(redis, key)) for (const [field, count] of piece) counts.set(field, count);
+  return countsText(counts);
 }
 
 /** Maximum number of counts to show in full; longer lists are shown as a digest. */
 const LEGIBLE = 20;
 
 /** Equal counts give equal texts; `null` if nobody has points. */
-function countsText(counts: ReadonlyMap<string, number | bigint>): string | null {
+function countsText(counts: ReadonlyMap<string, number | bigint | string>): string | null {
   if (counts.size === 0) return null;
   const all = Array.from(counts, ([field, users]) => `${field}: ${users}`).toSorted();
   const text = all.slice(0, LEGIBLE).join(', ');

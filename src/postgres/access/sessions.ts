@@ -230,8 +230,8 @@ async function useSignInToken(
   return rows[0] ?? null;
 }
 
-/** The token that a page sends with every change, derived from the session's token and never stored. */
 /** How a session is named in caches and announcements. */
 export const sessionName = (hash: Buffer): string => hash.toString('base64url');
 
+/** The token that a page sends with every change, derived from the session's token and never stored. */
 export const csrfTokenOf = (token: string): string => createHmac('sha256', token).update('csrf').digest('base64url');
