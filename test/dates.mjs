@@ -33,6 +33,7 @@ const DATES = {
 
 /** Tests whose results depend on the date: those that start from the machine's time and span days, runs, weeks or partitions. */
 const FILES = [
+  'test/engine/activity',
   'test/engine/partitions',
   'test/engine/leaderboards',
   'test/engine/streaks',

@@ -27,7 +27,7 @@ const CONFIGURATION: Configuration = {
   },
 };
 const DAY_MS = 86_400_000;
-const START_MS = Date.UTC(2027, 4, 4, 22, 30);
+const START_MS = Date.UTC(2038, 4, 4, 22, 30);
 
 const laurel = opened(() => startLaurel({ testClock: true, workers: true, configuration: CONFIGURATION }));
 
@@ -62,7 +62,7 @@ test('counts days as they are stored: by event, call and clock, each once', asyn
   await at(START_MS + 4 * DAY_MS);
   await flip('ada');
 
-  const counted = await days('?from=2027-05-03&to=2027-05-09');
+  const counted = await days('?from=2038-05-03&to=2038-05-09');
   expect(
     counted.map(({ date, events, eventsReceived, activeUsers, newUsers }) => [
       date,
@@ -72,19 +72,19 @@ test('counts days as they are stored: by event, call and clock, each once', asyn
       newUsers,
     ]),
   ).toEqual([
-    ['2027-05-03', 0, 0, 0, 0],
-    ['2027-05-04', 0, 4, 3, 4],
+    ['2038-05-03', 0, 0, 0, 0],
+    ['2038-05-04', 0, 4, 3, 4],
     // In Tokyo it was the 5th all the time, and for `eve`, whose zone is UTC.
-    ['2027-05-05', 10, 6, 4, 2],
-    ['2027-05-06', 0, 0, 0, 0],
-    ['2027-05-07', 0, 0, 0, 0],
-    ['2027-05-08', 0, 1, 1, 0],
-    ['2027-05-09', 1, 0, 0, 0],
+    ['2038-05-05', 10, 6, 4, 2],
+    ['2038-05-06', 0, 0, 0, 0],
+    ['2038-05-07', 0, 0, 0, 0],
+    ['2038-05-08', 0, 1, 1, 0],
+    ['2038-05-09', 1, 0, 0, 0],
   ]);
   expect(await countedDays(laurel.pool)).toEqual(await storedDays(laurel.pool));
   expect((await laurel.admin.get('/v1/activity')).body).toMatchObject({
-    from: '2027-04-09',
-    to: '2027-05-08',
+    from: '2038-04-09',
+    to: '2038-05-08',
     users: 6,
   });
 });
@@ -97,11 +97,11 @@ test('late events count on the day on which they happened, and sums are those of
       value: 1,
       occurredAt: at(day),
     });
-  const range = 'from=2027-05-03&to=2027-05-09';
+  const range = 'from=2038-05-03&to=2038-05-09';
   const { days: counted, pointsSystems } = (await laurel.admin.get(`/v1/activity?${range}`)).body;
   expect(counted.map(({ events }: { events: number }) => events)).toEqual([0, 0, 10, 1, 1, 1, 1]);
   // Three late events arrived with the other one.
-  expect(counted[5]).toMatchObject({ date: '2027-05-08', eventsReceived: 4 });
+  expect(counted[5]).toMatchObject({ date: '2038-05-08', eventsReceived: 4 });
   const sum = (numbers: number[]): number => numbers.reduce((all, one) => all + one, 0);
   const { metrics } = (await laurel.admin.get(`/v1/analytics/metrics?${range}`)).body;
   expect(sum(metrics.map(({ events }: { events: number }) => events))).toBe(14);
@@ -137,10 +137,10 @@ test('lists the newest completions first, and removes them with their user', asy
 
 test('refuses an invalid range and says what is wrong', async () => {
   for (const [query, text] of [
-    ['?from=2027-02-30', 'from'],
+    ['?from=2038-02-30', 'from'],
     ['?to=tomorrow', 'to'],
-    ['?from=2027-05-02&to=2027-05-01', 'to is before from'],
-    ['?from=2020-01-01&to=2027-05-01', 'more than 366 days'],
+    ['?from=2038-05-02&to=2038-05-01', 'to is before from'],
+    ['?from=2020-01-01&to=2038-05-01', 'more than 366 days'],
   ] as const) {
     const { status, body } = await laurel.admin.get(`/v1/activity${query}`);
     expect([query, status]).toEqual([query, 422]);

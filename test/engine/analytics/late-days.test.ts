@@ -12,8 +12,8 @@ import { opened } from '../../stack/opened.ts';
 
 /** SQL: a random ID that is later than all times. */
 const LATER_ID = `overlay(gen_random_uuid()::text PLACING 'ff' FROM 1)::uuid`;
-/** A Thursday noon in the middle of a month. */
-const NOON_MS = Date.UTC(2027, 5, 17, 12);
+/** A Thursday noon in the middle of a month, years ahead: the test clock only goes forward. */
+const NOON_MS = Date.UTC(2038, 5, 17, 12);
 const TODAY = Math.floor(NOON_MS / DAY_MS);
 
 let user: string;
@@ -27,7 +27,7 @@ beforeEach(() => {
   user = `user-${(users += 1)}`;
 });
 
-/** `occurred`: a UTC date and time of June 2027, as in `03T22`; without it the event happens now. */
+/** `occurred`: a UTC date and time of June 2038, as in `03T22`; without it the event happens now. */
 async function flip(occurred?: string, tz = 'UTC'): Promise<string> {
   const body = { user: { id: user, tz }, value: 1, ...(occurred !== undefined && { occurredAt: at(occurred) }) };
   for (;;) {
@@ -38,7 +38,7 @@ async function flip(occurred?: string, tz = 'UTC'): Promise<string> {
   }
 }
 
-const at = (occurred: string): string => `2027-06-${occurred}:00:00Z`;
+const at = (occurred: string): string => `2038-06-${occurred}:00:00Z`;
 
 /** The days, weeks and months with another number of active users after some work, and the difference. */
 async function changed(work: () => Promise<unknown>): Promise<Record<string, number>> {
@@ -51,8 +51,8 @@ async function changed(work: () => Promise<unknown>): Promise<Record<string, num
 
 /** The active users of each day; of weeks and months by `week` and `month` with their first day. */
 async function active(): Promise<Map<string, number>> {
-  const { days, weeks, months } = (await laurel.admin.get('/v1/analytics/users?from=2027-05-01&to=2027-06-17')).body;
-  const activity = (await laurel.admin.get('/v1/activity?from=2027-05-01&to=2027-06-17')).body;
+  const { days, weeks, months } = (await laurel.admin.get('/v1/analytics/users?from=2038-05-01&to=2038-06-17')).body;
+  const activity = (await laurel.admin.get('/v1/activity?from=2038-05-01&to=2038-06-17')).body;
   type Row = { date: string; activeUsers: number };
   const counts = ({ date, activeUsers }: Row): [string, number] => [date.slice(5), activeUsers];
   expect(activity.days.map(counts)).toEqual(days.map(counts));
@@ -80,7 +80,7 @@ test('a month and a week that begin in another month count a late event once eac
   await flip();
   // Monday, 31 May, is the first day of the week of 3 June.
   await flip('03T12');
-  const body = { user: { id: user }, value: 1, occurredAt: '2027-05-31T12:00:00Z' };
+  const body = { user: { id: user }, value: 1, occurredAt: '2038-05-31T12:00:00Z' };
   const may = () => laurel.app.post('/v1/metrics/flips/event', body);
   expect(await changed(may)).toEqual({ '05-31': 1, 'month 05-01': 1 });
   expect(await changed(may)).toEqual({});
