@@ -90,6 +90,7 @@ export async function startLaurel(
     rateLimits?: Partial<RateLimits>;
     liveLimits?: LiveLimits;
     trustedProxies?: string;
+    openFiles?: number;
     /** Number of shards that hold the users of the organisation's own tenant; `null` for Laurel's default. Default: TEST_SPREAD, or 1. */
     spread?: number | null;
   } = {},
@@ -150,6 +151,7 @@ export async function startLaurel(
       rateLimits: { applicationPerSecond: 0, adminPerSecond: 0, filesPerSecond: 0, ...options.rateLimits },
       failedKeyLimit: options.failedKeyLimit ?? null,
       trustedProxies: parseNetworks(options.trustedProxies ?? '') ?? [],
+      ...(options.openFiles !== undefined && { openFiles: options.openFiles }),
     };
     const served = await serve(laurel, listening);
     const appUrl = `http://127.0.0.1:${served.appPort}`;

@@ -41,6 +41,12 @@ export function networkOf(res: HttpResponse, forwardedFor: string | null, truste
   return address === null ? null : clientNetwork(address, trusted);
 }
 
+/** The network of a connection's peer; `null` if it is not counted: a trusted proxy, for example. */
+export function peerNetwork(res: HttpResponse, trusted: readonly Network[]): string | null {
+  const peer = remoteAddress(res);
+  return peer === null || isTrusted(ipaddr.process(peer), trusted) ? null : clientNetwork(peer, trusted);
+}
+
 const isTrusted = (address: Address, trusted: readonly Network[]): boolean =>
   trusted.some(([network, bits]) => network.kind() === address.kind() && address.match([network, bits] as never));
 

@@ -4,7 +4,8 @@ import type { Caller, Operation } from '../operations/operation.ts';
 import type { Services } from '../engine/services.ts';
 import type { Traces } from '../telemetry/traces.ts';
 import type { FailedKeys, KeyRefusal } from './access/key-refusal.ts';
-import type { FileLimit, RateLimit } from './access/rate-limit.ts';
+import type { ConnectionLimit } from './access/connection-limit.ts';
+import type { NetworkLimit, RateLimit } from './access/rate-limit.ts';
 import type { Admission, From } from './access/admission.ts';
 import type { Shares } from './access/shares.ts';
 import type { RequestHead } from './request-head.ts';
@@ -30,7 +31,7 @@ export interface ExchangeContext {
   /** Refuses requests that would wait too long. */
   admission: Admission;
   /** `undefined` for no limit on requests for files. */
-  fileLimit: FileLimit | undefined;
+  fileLimit: NetworkLimit | undefined;
   /** Limits wrong keys; `undefined` for no limit. */
   failedKeys: FailedKeys | undefined;
   /** Proxies whose `X-Forwarded-For` is trusted. */
@@ -44,6 +45,9 @@ export interface ExchangeContext {
   onRefused?: ((refusal: KeyRefusal, address: string | null) => void) | undefined;
   logThrottle: LogThrottle;
   draining: boolean;
+  connections: ConnectionLimit;
+  /** Whether answers close their connections. */
+  readonly closes: boolean;
   /** Headers that let pages of other origins read responses; `null` if they may not. */
   cors: Readonly<Record<string, string>> | null;
   /** Counts running exchanges, whose handlers may still use the services. */

@@ -346,7 +346,7 @@ export class Exchange {
       to: { aborted: () => this.aborted, onAbort: (wake) => void (this.wake = wake) },
       head: this.headOnly,
       headers: { 'X-Request-Id': this.id(), ...context.cors, ...this.rateHeaders },
-      closes: () => context.draining,
+      closes: () => context.closes,
       failed: (error) => void this.failure(error),
     });
     this.responded = true;
@@ -374,7 +374,7 @@ export class Exchange {
     this.ended(true);
     if (this.aborted) return this.observe(200);
     const headers = { 'X-Request-Id': this.id(), ...context.cors };
-    this.observe(sendFile(res, file, { request: this.fileRequest!, headers, closes: context.draining }));
+    this.observe(sendFile(res, file, { request: this.fileRequest!, headers, closes: context.closes }));
   }
 
   private readonly fail = (error: unknown): void => {
@@ -391,7 +391,7 @@ export class Exchange {
     if (!this.aborted)
       write(this.res, response, {
         head: this.headOnly,
-        close: close || this.context.draining,
+        close: close || this.context.closes,
         requestId: this.id(),
         cors: this.context.cors,
       });

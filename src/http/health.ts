@@ -20,7 +20,7 @@ export const healthHandler =
   (context: ExchangeContext) =>
   (headOnly: boolean): Handler =>
   (res, req) =>
-    write(res, ok('ok'), { head: headOnly, close: context.draining, requestId: sentId(req), cors: context.cors });
+    write(res, ok('ok'), { head: headOnly, close: context.closes, requestId: sentId(req), cors: context.cors });
 
 interface Ready {
   readiness: () => Promise<Readiness>;
@@ -51,7 +51,7 @@ async function answerReady(
   const sentence = context.draining ? 'Shutting down' : `Not ready: ${missing.join(', ')}`;
   const answer = isReady ? ok('ready') : errorResponse(new AppError('unavailable', sentence));
   const response = withLists(answer, { degraded, notices: notices() });
-  write(res, response, { head: headOnly, close: context.draining, requestId, cors: context.cors });
+  write(res, response, { head: headOnly, close: context.closes, requestId, cors: context.cors });
 }
 
 /** `/metrics`: the result of `read` in the Prometheus text format; 503 if it is not available. */
@@ -76,7 +76,7 @@ async function answerMetrics(
     text === null
       ? errorResponse(new AppError('unavailable', 'The metrics cannot be read now'))
       : { status: 200, json: text, contentType: 'text/plain; version=0.0.4; charset=utf-8' };
-  write(res, response, { head: headOnly, close: context.draining, requestId, cors: context.cors });
+  write(res, response, { head: headOnly, close: context.closes, requestId, cors: context.cors });
 }
 
 export interface ReadinessCheck {

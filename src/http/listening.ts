@@ -1,10 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { ConnectionLimit } from './access/connection-limit.ts';
 import type { ExchangeContext } from './exchange-context.ts';
+import { LogThrottle } from '../telemetry/log.ts';
 import { connectionClosed } from './respond.ts';
 import { type ListenSocket, type TemplatedApp, uws } from './uws.ts';
 
 export interface Server {
   readonly inFlight: number;
+  /** Open connections, and those that were refused since the start. */
+  readonly connections: Pick<ConnectionLimit, 'count' | 'refused'>;
   /** Listens and returns the port (0 chooses a free one). Rejects with a readable message if the port is in use. */
   listen(host: string, port: number): Promise<number>;
   /**
@@ -54,6 +58,9 @@ interface HostListener {
   listen(host: string, port: number, options: number, callback: (socket: ListenSocket | false) => void): void;
 }
 
+/** Log interval while connections are refused. */
+const REPEAT_MS = 60_000;
+
 /** How often to check whether all connections are closed. */
 const LINGER_LOOK_MS = 20;
 
@@ -69,11 +76,17 @@ export function listening(
   const { context, inFlight, sharedPort, endStreams } = options;
   let listener: ListenSocket | null = null;
   let closed = false;
-  let connections = 0;
-  app.filter((_res, count) => {
-    if (Number(count) > 0) connections += 1;
-    else {
-      connections -= 1;
+  const { connections } = context;
+  const throttle = new LogThrottle(REPEAT_MS);
+  app.filter((res, count) => {
+    if (Number(count) > 0) {
+      if (connections.opened(res)) return;
+      res.close();
+      throttle.log('', (suppressed) =>
+        context.log.warn({ surface: context.surface, suppressed }, 'connections are refused: there are too many'),
+      );
+    } else {
+      connections.closed();
       connectionClosed();
     }
   });
@@ -92,6 +105,7 @@ export function listening(
     get inFlight() {
       return inFlight.count;
     },
+    connections,
     listen: (host, port) =>
       new Promise((resolve, reject) => {
         const bound = (socket: ListenSocket | false): void => {
@@ -111,7 +125,7 @@ export function listening(
       const deadlineMs = performance.now() + timeoutMs;
       await inFlight.idle(timeoutMs);
       const quietMs = Math.min(performance.now() + lingerMs, deadlineMs);
-      while (connections > 0 && performance.now() < quietMs) await sleep(LINGER_LOOK_MS);
+      while (connections.count > 0 && performance.now() < quietMs) await sleep(LINGER_LOOK_MS);
       await inFlight.idle(Math.max(0, deadlineMs - performance.now()));
       const cutOff = inFlight.count;
       await new Promise((resolve) => setImmediate(resolve));

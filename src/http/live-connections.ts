@@ -272,6 +272,8 @@ export function liveSocket(context: ExchangeContext): WebSocketBehavior<SocketDa
     pong: heard,
     drain: (ws) => ws.getUserData().opened.sink?.took(),
     close: (ws) => {
+      // uWS reports the end of other connections only (`App.filter`).
+      context.connections.closed();
       const { opened } = ws.getUserData();
       opened.ws = null;
       opened.sink?.gone();

@@ -64,11 +64,11 @@ const fileHandler =
     const refused = context.fileLimit?.(networkOf(res, forwardedFor, context.trustedProxies)) ?? null;
     if (refused !== null) {
       context.requests.refused(refused);
-      return write(res, errorResponse(refused), { head: headOnly, close: context.draining, requestId, cors: null });
+      return write(res, errorResponse(refused), { head: headOnly, close: context.closes, requestId, cors: null });
     }
     res.onAborted(() => undefined);
     const headers = { 'X-Request-Id': requestId, ...HEADERS, 'Content-Security-Policy': policy };
-    sendFile(res, file, { request: fileRequest(req, headOnly), headers, closes: context.draining });
+    sendFile(res, file, { request: fileRequest(req, headOnly), headers, closes: context.closes });
   };
 
 /** Registers a page's files by name. A missing file is 404, so that an old document is noticed. */

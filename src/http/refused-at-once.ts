@@ -35,8 +35,8 @@ export function createRefuseAtOnce(context: ExchangeContext): RefuseAtOnce {
     requests.refused(error);
     route.times.answered(error.status, 0);
     const requestId = requestIdOf(head.requestId);
-    if (headOnly || context.draining) {
-      write(res, errorResponse(error), { head: headOnly, close: context.draining, requestId, cors });
+    if (headOnly || context.closes) {
+      write(res, errorResponse(error), { head: headOnly, close: context.closes, requestId, cors });
       return true;
     }
     let response = responses.get(error);

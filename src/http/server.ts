@@ -4,6 +4,7 @@ import { AppError } from '../errors.ts';
 import type { Operation } from '../operations/operation.ts';
 import type { Services } from '../engine/services.ts';
 import { type Log, LogThrottle } from '../telemetry/log.ts';
+import { ConnectionLimit } from './access/connection-limit.ts';
 import { corsHeaders, preflightHandler } from './access/cors.ts';
 import type { AcceptsHost } from '../domain/host-names.ts';
 import type { ExchangeContext } from './exchange-context.ts';
@@ -16,7 +17,7 @@ import { addPage, type Page } from './pages.ts';
 import { addTrackingPaths } from './tracking-paths.ts';
 import { addUnsubscribePage } from './unsubscribe-page.ts';
 import { type Handler, type OtherPort, otherPortHint, Paths, similarPathHint } from './paths.ts';
-import type { FileLimit, RateLimit } from './access/rate-limit.ts';
+import type { NetworkLimit, RateLimit } from './access/rate-limit.ts';
 import { Admission } from './access/admission.ts';
 import { Shares } from './access/shares.ts';
 import { framingFault, readHead, requestIdOf, sizeFault } from './request-head.ts';
@@ -44,6 +45,8 @@ export interface ServerOptions {
   resolveTenant: ResolveTenant;
   /** `bodyBytes`: limit for every request body. Operations may set a lower one. */
   limits: { bodyBytes: number };
+  /** Further connections are refused. Unlimited by default. */
+  mostConnections?: number;
   /** Limits callers' requests; `undefined` for no limit. */
   rateLimit?: RateLimit | undefined;
   /** Callers' shares of the process's time; shared with other surfaces. By default, only tenants have shares. */
@@ -51,7 +54,7 @@ export interface ServerOptions {
   /** Refuses requests that would wait too long; shared with other surfaces. */
   admission?: Admission;
   /** Limits requests for files without a key, by address; `undefined` for no limit. */
-  fileLimit?: FileLimit | undefined;
+  fileLimit?: NetworkLimit | undefined;
   failedKeys?: ExchangeContext['failedKeys'];
   trustedProxies?: ExchangeContext['trustedProxies'];
   /** The organisation's setting. By default, only clients that need whole numbers get them. */
@@ -117,6 +120,10 @@ export function createServer(options: ServerOptions): Server {
     onRefused: options.onRefused,
     logThrottle: new LogThrottle(REPEAT_MS),
     draining: false,
+    connections: new ConnectionLimit(options.mostConnections ?? Infinity, options.trustedProxies ?? []),
+    get closes() {
+      return this.draining || this.connections.isCrowded;
+    },
     cors: options.corsOrigin === undefined || options.corsOrigin === null ? null : corsHeaders(options.corsOrigin),
     begun: () => inFlight.begun(),
     ended: () => inFlight.ended(),
@@ -190,7 +197,7 @@ const refusal =
       context.requests.refused(error);
       write(res, errorResponse(error, hintOf(req.getMethod(), req.getUrl())), {
         head: req.getMethod() === 'head',
-        close: context.draining,
+        close: context.closes,
         requestId: requestIdOf(req.getHeader('x-request-id')),
         cors: context.cors,
       });

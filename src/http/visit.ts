@@ -69,7 +69,7 @@ export class Visit {
     this.write(errorResponse(error), close);
   }
 
-  private write(response: Response, close = this.context.draining): void {
+  private write(response: Response, close = this.context.closes): void {
     if (this.aborted) return;
     write(this.res, response, { head: this.headOnly, close, requestId: this.requestId, cors: null });
   }

@@ -1,5 +1,6 @@
 import { Counter, Gauge, Registry } from 'prom-client';
 import { type Admission, QUEUES } from '../http/access/admission.ts';
+import type { Server } from '../http/listening.ts';
 import { RequestMetrics } from '../http/request-metrics.ts';
 import { Histogram } from '../telemetry/metrics.ts';
 import { registerScriptCalls } from '../redis/script.ts';
@@ -45,14 +46,34 @@ export class FrontendMetrics {
   /** Counts what mail providers report about e-mails. */
   readonly reported: (outcome: string, count: number) => void;
 
-  watchInFlight(servers: Readonly<Record<string, { readonly inFlight: number }>>): void {
+  watchServers(servers: Readonly<Record<string, Pick<Server, 'inFlight' | 'connections'>>>): void {
+    const all = Object.entries(servers);
     new Gauge({
       name: 'laurel_http_requests_in_flight',
       help: 'Requests in flight, by surface.',
       labelNames: ['surface'],
       registers: [this.registry],
       collect() {
-        for (const [surface, server] of Object.entries(servers)) this.set({ surface }, server.inFlight);
+        for (const [surface, server] of all) this.set({ surface }, server.inFlight);
+      },
+    });
+    new Gauge({
+      name: 'laurel_http_connections',
+      help: 'Open connections of clients, by surface.',
+      labelNames: ['surface'],
+      registers: [this.registry],
+      collect() {
+        for (const [surface, { connections }] of all) this.set({ surface }, connections.count);
+      },
+    });
+    new Counter({
+      name: 'laurel_http_connections_refused_total',
+      help: 'Connections that were closed at once because there were too many, by surface.',
+      labelNames: ['surface'],
+      registers: [this.registry],
+      collect() {
+        this.reset();
+        for (const [surface, { connections }] of all) this.inc({ surface }, connections.refused);
       },
     });
   }

@@ -2,6 +2,7 @@ import type { Redis } from 'ioredis';
 import type { Laurel } from './composition.ts';
 import { createAuthenticator } from '../http/access/auth.ts';
 import type { Network } from '../domain/networks.ts';
+import { mostConnections, mostOpenFiles } from '../http/access/connection-limit.ts';
 import { FailedKeys, type KeyRefusal } from '../http/access/key-refusal.ts';
 import type { Log } from '../telemetry/log.ts';
 import { callerLimits, createFileLimit, createRateLimit, type RateLimits } from '../http/access/rate-limit.ts';
@@ -96,6 +97,8 @@ interface ServeOptions {
   /** Wrong keys per minute from one client; `null` for no limit. */
   failedKeyLimit: number | null;
   trustedProxies: readonly Network[];
+  /** The number of files that the process may open; by default, the system's limit. */
+  openFiles?: number | null;
   /** The size of Postgres's disk; `null` if unknown, which is the default. */
   postgresDiskBytes?: number | null;
   /** Metrics of all processes that `/metrics` covers. Default: of this process. */
@@ -178,10 +181,12 @@ export async function serve(laurel: Laurel, options: ServeOptions): Promise<Serv
   };
   const reference = referencePage();
   const pages = reference === null ? [] : [reference];
+  const most = mostConnections(options.openFiles === undefined ? mostOpenFiles() : options.openFiles);
   const ofAdmin = existing(adminOperations, services);
   const app = createServer({
     ...shared,
     surface: 'application',
+    mostConnections: most.application,
     corsOrigin: options.corsOrigin,
     operations: applicationOperations,
     otherPort: { operations: ofAdmin, port: options.adminPort },
@@ -198,6 +203,7 @@ export async function serve(laurel: Laurel, options: ServeOptions): Promise<Serv
   const admin = createServer({
     ...shared,
     surface: 'admin',
+    mostConnections: most.admin,
     sessions,
     operations: [...ofAdmin, ...onAdminPort(applicationOperations)],
     otherPort: { operations: applicationOperations, port: options.appPort },
@@ -208,7 +214,7 @@ export async function serve(laurel: Laurel, options: ServeOptions): Promise<Serv
     notices: () => laurel.notices(),
     metrics: async () => metricsText((await Promise.all([installation(), gathered()])).flat()),
   });
-  metrics.watchInFlight({ application: app, admin });
+  metrics.watchServers({ application: app, admin });
   const { appPort, adminPort } = await listen(app, admin, options);
   return {
     appPort,

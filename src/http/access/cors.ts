@@ -44,7 +44,7 @@ export const preflightHandler =
     };
     write(res, isPreflight ? allowed : errorResponse(notAllowed), {
       head: false,
-      close: context.draining,
+      close: context.closes,
       requestId: requestIdOf(req.getHeader('x-request-id')),
       cors: context.cors,
     });

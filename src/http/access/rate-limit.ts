@@ -41,7 +41,8 @@ export const callerLimits =
 /** Counts a request and returns its rate limit headers, or `null` if there is no limit. Throws 429. */
 export type RateLimit = (caller: Caller) => Headers | null;
 
-export type FileLimit = (network: string | null) => AppError | null;
+/** Counts something of a network (`null`: not counted), and returns the refusal if it is too much. */
+export type NetworkLimit = (network: string | null) => AppError | null;
 
 /** After a pause, a caller may make this many seconds' worth of requests at once. */
 const BURST_S = 4;
@@ -120,9 +121,12 @@ export function createRateLimit(
   };
 }
 
-/** Limits addresses; `undefined` if there is no limit. */
-export function createFileLimit(perSecond: number): FileLimit | undefined {
-  if (perSecond === 0) return undefined;
+/** Limits requests for files by their networks; `undefined` if there is no limit. */
+export const createFileLimit = (perSecond: number): NetworkLimit | undefined =>
+  perSecond === 0 ? undefined : createNetworkLimit(perSecond);
+
+/** Limits what each network does. */
+export function createNetworkLimit(perSecond: number): NetworkLimit {
   const buckets = new Buckets(() => performance.now());
   return (network) => {
     const waitMs = network === null ? 0 : buckets.spend(network, perSecond).waitMs;
