@@ -1,5 +1,6 @@
 import type { TestProject } from 'vitest/node';
 import { requireRedisProgram } from '../../src/local/redis-server.ts';
+import { removeOutdatedCopy } from './in-few-files.ts';
 import { sharedPostgres } from './shared-postgres.ts';
 
 declare module 'vitest' {
@@ -16,6 +17,7 @@ declare module 'vitest' {
  */
 export default async function setup(project: TestProject): Promise<() => Promise<void>> {
   console.log(`Seed ${process.env['SEED']}; the same again: SEED=${process.env['SEED']} npm test`);
+  await removeOutdatedCopy();
   project.provide('redisProgram', await redisProgram());
   const postgres = await sharedPostgres(process.env['DATABASE_URL']);
   project.provide('postgresAt', postgres.address);

@@ -1,8 +1,8 @@
 // A built frontend that kills itself at a moment of a merge or a claim: DIE_AT=merge computed.
-import { systemClock } from '../../dist/src/clock.js';
-import { openLaurel } from '../../dist/src/processes/composition.js';
-import { serve } from '../../dist/src/processes/serve.js';
-import { createLog } from '../../dist/src/telemetry/log.js';
+import { systemClock } from '../../dist/in-few-files/src/clock.js';
+import { openLaurel } from '../../dist/in-few-files/src/processes/composition.js';
+import { serve } from '../../dist/in-few-files/src/processes/serve.js';
+import { createLog } from '../../dist/in-few-files/src/telemetry/log.js';
 
 const { REDIS_URL, DATABASE_URL, DIE_AT } = process.env;
 const log = createLog({ level: 'fatal', name: 'test' });
