@@ -13,16 +13,16 @@ interface Kept<T> {
 export class KeptResults<T> {
   private readonly weightOf: (result: T) => number;
   private readonly mostWeight: number;
-  private readonly leastMs: number;
+  private readonly leastMs: (result: T) => number;
   /** Oldest first. */
   private readonly kept = new Map<string, Kept<T>>();
 
-  /** `leastMs`: how long each is kept at least. `mostWeight`: of all results that are kept together. */
+  /** `leastMs`: how long a result is kept at least. `mostWeight`: of all results that are kept together. */
   constructor({
-    leastMs = 0,
+    leastMs = () => 0,
     mostWeight = Infinity,
     weightOf = () => 1,
-  }: { leastMs?: number; mostWeight?: number; weightOf?: (result: T) => number } = {}) {
+  }: { leastMs?: (result: T) => number; mostWeight?: number; weightOf?: (result: T) => number } = {}) {
     this.leastMs = leastMs;
     this.mostWeight = mostWeight;
     this.weightOf = weightOf;
@@ -44,8 +44,9 @@ export class KeptResults<T> {
       if (this.kept.get(name) === kept) this.kept.delete(name);
     };
     try {
-      kept.weight = this.weightOf(await kept.made);
-      setTimeout(forget, Math.max(this.leastMs, KEPT * (performance.now() - begunMs))).unref();
+      const result = await kept.made;
+      kept.weight = this.weightOf(result);
+      setTimeout(forget, Math.max(this.leastMs(result), KEPT * (performance.now() - begunMs))).unref();
       this.makeRoomFor(name);
     } catch {
       forget();

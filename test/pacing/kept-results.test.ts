@@ -24,19 +24,28 @@ test('a result is made once for all who ask meanwhile, and for those who ask soo
 
 test('a quick one is kept for a time, and then made again', async () => {
   const { make } = counted(0);
-  const results = new KeptResults<number>({ leastMs: 50 });
+  const results = new KeptResults<number>({ leastMs: () => 50 });
   expect(await results.of('board', make)).toBe(1);
   await expect.poll(() => results.of('board', make)).toBeGreaterThan(1);
 });
 
+test('a larger one may be kept for longer', async () => {
+  const results = new KeptResults<string>({ leastMs: ({ length }) => (length > 5 ? 60_000 : 0) });
+  await results.of('small', async () => 'small');
+  await results.of('large', async () => 'larger');
+  const again = (name: string): Promise<string> => results.of(name, async () => 'again');
+  await expect.poll(() => again('small')).toBe('again');
+  expect(await again('large')).toBe('larger');
+});
+
 test('each name has its own', async () => {
-  const results = new KeptResults<string>({ leastMs: 60_000 });
+  const results = new KeptResults<string>({ leastMs: () => 60_000 });
   expect(await results.of('a', async () => 'a')).toBe('a');
   expect(await results.of('b', async () => 'b')).toBe('b');
 });
 
 test('a failed one is not kept', async () => {
-  const results = new KeptResults<string>({ leastMs: 60_000 });
+  const results = new KeptResults<string>({ leastMs: () => 60_000 });
   const failing = async (): Promise<string> => {
     throw new Error('away');
   };
@@ -45,7 +54,7 @@ test('a failed one is not kept', async () => {
 });
 
 test('the oldest leave when all together are too large', async () => {
-  const results = new KeptResults<string>({ leastMs: 60_000, mostWeight: 10, weightOf: ({ length }) => length });
+  const results = new KeptResults<string>({ leastMs: () => 60_000, mostWeight: 10, weightOf: ({ length }) => length });
   for (const name of ['a', 'b', 'c']) await results.of(name, async () => 'large');
   const again = (name: string): Promise<string> => results.of(name, async () => 'again');
   expect(await again('c')).toBe('large');

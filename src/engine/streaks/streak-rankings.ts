@@ -32,7 +32,7 @@ export class StreakRankings {
   private readonly redis: Redis;
   private readonly pool: Pool;
   private readonly clock: Clock;
-  private readonly kept = new KeptResults<Ranking>({ leastMs: KEEP_MS });
+  private readonly kept = new KeptResults<Ranking>({ leastMs: () => KEEP_MS });
 
   constructor(redis: Redis, pool: Pool, clock: Clock) {
     this.redis = redis;

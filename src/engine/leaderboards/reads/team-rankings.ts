@@ -16,9 +16,9 @@ export function createTeamRankings(redis: Redis, past: KeptRuns, runs: Requested
 
   /**
    * A page of the ranking of a board's teams. The run is the one that begins on the requested day, else the one of the UTC
-   * date. Each process ranks the teams of a run at most a twentieth of the time, so an answer may be as old as twenty
-   * rankings take; it costs its page. Throws 404 as `rankings`; 422 for a board without teams, a day on which no run begins, or a negative offset
-   * without a team.
+   * date. Each process ranks the teams of a run at most a twentieth of the time, and many teams at most a hundredth, so an
+   * answer may be as old as twenty rankings take, or some seconds (`createKeptTeams`); it costs its page. Throws 404 as
+   * `rankings`; 422 for a board without teams, a day on which no run begins, or a negative offset without a team.
    */
   async function teams(
     compiled: CompiledCatalog,
