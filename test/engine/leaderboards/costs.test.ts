@@ -4,6 +4,7 @@ import { dayOf } from '../../../src/domain/periods.ts';
 import { groupName } from '../../../src/domain/user.ts';
 import type { KeptRuns } from '../../../src/engine/leaderboards/kept-runs.ts';
 import { NO_PAST } from './no-past.ts';
+import { teamScores } from '../../../src/engine/leaderboards/teams.ts';
 import { createUserDirectory } from '../../../src/engine/users/user-directory.ts';
 import { TEAM_SUM } from '../../../src/packed/call-fields.ts';
 import { teamsKey } from '../../../src/redis/keys.ts';
@@ -94,6 +95,39 @@ test('teams are sorted once for all requests, and compared without buffers', () 
         { team: 'team 999', rank: 1, value: 5, members: 1 },
         { team: 'team 998', rank: 1, value: 5, members: 1 },
       ]);
+  }));
+
+test('the sums of a team are from one moment, also if all teams change while many are read', () =>
+  withBoard({}, async (reads) => {
+    const { redis } = reads.laurel;
+    const board = reads.compiled.leaderboards.get('board')!;
+    const run = { tenantNo: 0, boardNo: board.no, runDay: dayOf(board.start) };
+    const teams = Array.from({ length: 7_000 }, (_, no) => `team ${no}`);
+    // Each team has 1, as a whole unit or as a million millionths.
+    const write = (client: typeof redis, [whole, micros]: readonly [number, number]): Promise<number> =>
+      client.hset(
+        teamsKey(onlyPart(0), run),
+        ...teams.flatMap((team) => [TEAM_SUM.whole + team, whole, TEAM_SUM.micros + team, micros]),
+        ...teams.flatMap((team) => [TEAM_SUM.members + team, 1]),
+      );
+    await write(redis, [1, 0]);
+    const writer = redis.duplicate();
+    let isRead = false;
+    async function goOnWriting(): Promise<void> {
+      for (let n = 0; !isRead; n += 1) await write(writer, n % 2 === 0 ? [0, 1_000_000] : [1, 0]);
+    }
+    const written = goOnWriting();
+    try {
+      for (let n = 0; n < 3; n += 1) {
+        const scores = await teamScores(redis, board, run);
+        expect(scores).toHaveLength(teams.length);
+        expect(new Set(scores.map(({ score }) => score))).toEqual(new Set([1]));
+      }
+    } finally {
+      isRead = true;
+      await written;
+      writer.disconnect();
+    }
   }));
 
 test('given users are ranked by their scores alone: large states are read for the names on the page', () =>
