@@ -100,10 +100,19 @@ export class UserMerges {
     if (!dryRun) await noteMerges(tenantNo);
     await this.options.onMoment?.('noted');
     const part = userPart(redis, tenantNo, from);
-    const answer =
-      userPart(redis, tenantNo, into) === part
-        ? await this.mergeWithin({ compiled, part, from, into }, dryRun)
-        : await this.across.merge(compiled, { from, into }, dryRun);
+    let answer: UserMerge;
+    try {
+      answer =
+        userPart(redis, tenantNo, into) === part
+          ? await this.mergeWithin({ compiled, part, from, into }, dryRun)
+          : await this.across.merge(compiled, { from, into }, dryRun);
+    } catch (error) {
+      // Another request may have merged them meanwhile; then `from` is gone.
+      const isGone = error instanceof AppError && error.code === 'not_found';
+      const done = isGone ? await this.earlier(tenantNo, from, into) : null;
+      if (done === null) throw error;
+      return done;
+    }
     if (!dryRun)
       void recordAudit({
         tenantNo,

@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { beforeAll, expect, test } from 'vitest';
+import type { UserMerge } from '../../../src/domain/administration/merge.ts';
 import type { Configuration } from '../../../src/domain/configuration.ts';
 import { type PersistStep, Persister } from '../../../src/engine/persist/persister.ts';
 import { type MergeMoment, UserMerges } from '../../../src/engine/users/user-merges.ts';
@@ -9,6 +10,8 @@ import { rebuildByHand } from '../rebuild/by-hand.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { differencesIn } from '../../differences.ts';
 import { opened } from '../../stack/opened.ts';
+
+type MergesOptions = ConstructorParameters<typeof UserMerges>[0];
 
 // A merge happens once: whichever process stops between two steps, however many events arrive meanwhile, and after Redis is lost.
 
@@ -93,19 +96,21 @@ async function pair(name: string): Promise<[from: string, into: string]> {
 
 const totalOf = async (id: string): Promise<number> => (await laurel.app.get(`/v1/users/${id}/metrics/m`)).body.current;
 
+/** A merge at a process that does something at each moment. */
+function mergeWith(onMoment: NonNullable<MergesOptions['onMoment']>) {
+  const { merges, catalogs } = laurel.services;
+  const own = new UserMerges({ ...(merges as unknown as { options: MergesOptions }).options, onMoment });
+  const by = { who: 'test', address: null, requestId: null };
+  return async (from: string, into: string): Promise<UserMerge> =>
+    own.merge(await catalogs.of(0), { from, into, acrossControlGroup: true }, by);
+}
+
 test.each<MergeMoment>(['noted', 'computed', 'committed'])('a process that stops after "%s"', async (stop) => {
   const [from, into] = await pair(`stop-${stop}`);
-  const { merges, catalogs } = laurel.services;
-  const options = (merges as unknown as { options: ConstructorParameters<typeof UserMerges>[0] }).options;
-  const stopping = new UserMerges({
-    ...options,
-    onMoment: (moment) => {
-      if (moment === stop) throw new Error('ended here');
-    },
+  const merge = mergeWith((moment) => {
+    if (moment === stop) throw new Error('ended here');
   });
-  const asked = { from, into, acrossControlGroup: true };
-  const by = { who: 'test', address: null, requestId: null };
-  await expect(stopping.merge(await catalogs.of(0), asked, by)).rejects.toThrow('ended here');
+  await expect(merge(from, into)).rejects.toThrow('ended here');
   await persist();
   expect(await totalOf(into)).toBe(stop === 'committed' ? 7 : 4);
   expect((await ask(from, into)).body).toMatchObject({
@@ -224,6 +229,17 @@ test('many requests for one merge at once make one', async () => {
   await persist();
   expect(await totalOf(into)).toBe(7);
   expect(await differences()).toEqual([]);
+});
+
+test('a request that another overtakes gets the answer of the other', async () => {
+  const [from, into] = await pair('overtaken');
+  const merge = mergeWith(async (moment) => {
+    if (moment !== 'noted') return;
+    expect((await ask(from, into)).body.status).toBe('merged');
+    await persist();
+  });
+  expect(await merge(from, into)).toMatchObject({ status: 'unchanged', metrics: { m: { merged: 7 } } });
+  expect(await totalOf(into)).toBe(7);
 });
 
 test('a lost Redis comes back with the old IDs and all used keys, also in the compact form', async () => {
