@@ -241,13 +241,20 @@ export class RedisGuard {
   }
 
   /** Has shards rebuilt that the server serves again after an aborted key-by-key move: some keys may be on the other node. */
-  private async discard(shards: readonly number[]): Promise<void> {
+  private async discard(cutShort: readonly number[]): Promise<void> {
+    const { redis, log } = this.options;
+    const marks = await readMarks(redis, cutShort);
+    // A shard with another mark was rebuilt meanwhile, and other processes use it.
+    const shards = cutShort.filter((shard) => {
+      const last = lastAccepted(this.gate.state(shard));
+      return last === null || marks.get(shard) === last.mark;
+    });
     if (shards.length === 0) return;
-    this.options.log.warn(
+    log.warn(
       { shards, ...this.lines.where() },
       'a move of keys one by one was aborted, so keys may be missing here: the shards are rebuilt from Postgres',
     );
-    await Promise.all(shards.map((shard) => this.options.redis.del(markKey(shard))));
+    await Promise.all(shards.map((shard) => redis.del(markKey(shard))));
   }
 
   /** `opened`: call it once the accepted shards are open. */
