@@ -3,7 +3,8 @@
  *
  * A request runs in turns: its start, and what follows each reply of Redis or Postgres and each pause of a long computation.
  * Turns that are due wait in queues and run one after another, tenant by tenant and, within a tenant, lane by lane: a lane that
- * used more time than others waits longer. After a millisecond of turns the loop reads its sockets again.
+ * used more time than others waits longer, and one that is costly pauses. After a millisecond of turns the loop reads its sockets
+ * again.
  *
  * While a turn runs, `currentBill` is its request's, until the last microtask that it caused. So the time between belongs to
  * the request, and so does each command and statement that is sent meanwhile. Node 20's AsyncLocalStorage would make every
@@ -55,21 +56,38 @@ export class TenantLanes {
   }
 }
 
+/**
+ * How long turns of a costly lane run until it pauses, and for how long. An event takes several rounds of the loop, because it waits
+ * for replies of Redis; without pauses, there would be a turn in each.
+ */
+const BEFORE_PAUSE_MS = 0.5;
+const PAUSE_MS = 1;
+
 /** The requests of a user, or of an admin key, in a tenant. */
 export class Lane {
   readonly tenant: TenantLanes;
   readonly isOfUser: boolean;
   aheadMs = 0;
   private readonly most: () => number;
+  private readonly isCostly: () => boolean;
   private running = 0;
+  private sincePauseMs = 0;
+  private isPausing = false;
   private readonly goingOn: Turn[] = [];
   private readonly starts: Turn[] = [];
 
-  /** `most`: how many requests run at a time, at least one; others wait for their start. */
-  constructor(tenant: TenantLanes, { isOfUser, most }: { isOfUser: boolean; most: () => number }) {
+  /**
+   * `most`: how many requests run at a time, at least one; others wait for their start. `isCostly`: whether the lane pauses between
+   * its turns.
+   */
+  constructor(
+    tenant: TenantLanes,
+    { isOfUser, most, isCostly = () => false }: { isOfUser: boolean; most: () => number; isCostly?: () => boolean },
+  ) {
     this.tenant = tenant;
     this.isOfUser = isOfUser;
     this.most = most;
+    this.isCostly = isCostly;
   }
 
   /** Number of requests that wait for their start. */
@@ -83,6 +101,7 @@ export class Lane {
 
   /** Whether a turn may run now. */
   get isDue(): boolean {
+    if (this.isPausing) return false;
     return this.goingOn.length > 0 || (this.starts.length > 0 && this.running < this.most());
   }
 
@@ -104,6 +123,20 @@ export class Lane {
     if (turn !== undefined) return turn;
     this.running += 1;
     return this.starts.shift()!;
+  }
+
+  /** Notes that a turn took so long. */
+  ranFor(ms: number): void {
+    this.aheadMs = Math.min(this.aheadMs + ms, MOST_AHEAD_MS);
+    this.sincePauseMs += ms;
+    if (this.sincePauseMs < BEFORE_PAUSE_MS || !this.isCostly()) return;
+    this.sincePauseMs = 0;
+    this.isPausing = true;
+    withdraw(this);
+    setTimeout(() => {
+      this.isPausing = false;
+      offer(this);
+    }, PAUSE_MS);
   }
 
   /** Call this when a request that began has ended. */
@@ -133,8 +166,8 @@ export class Bill {
   ranFor(ms: number): void {
     const { lane } = this;
     this.cost.loopMs += ms;
-    lane.aheadMs = Math.min(lane.aheadMs + ms, MOST_AHEAD_MS);
     lane.tenant.aheadMs = Math.min(lane.tenant.aheadMs + ms, MOST_AHEAD_MS);
+    lane.ranFor(ms);
     this.pay(ms);
   }
 
@@ -230,6 +263,13 @@ function offer(lane: Lane): void {
   if (scheduled) return;
   scheduled = true;
   setImmediate(runTurns);
+}
+
+/** Undoes `offer`. */
+function withdraw(lane: Lane): void {
+  const { tenant } = lane;
+  tenant.due.delete(lane);
+  if (tenant.due.size === 0) due.delete(tenant);
 }
 
 function runTurns(): void {

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from 'node:timers/promises';
-import { afterAll, beforeAll, expect, test, vi } from 'vitest';
+import { afterAll, beforeAll, expect, onTestFinished, test, vi } from 'vitest';
 import { Slices } from '../../src/pacing/slices.ts';
 import { Bill, currentBill, forAll, inOwnTurn, Lane, nextTurn, noCost, TenantLanes } from '../../src/pacing/turns.ts';
 
@@ -147,4 +147,31 @@ test('sockets are read between the turns of a long computation', async () => {
   await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
   expect(ended).toBe(false);
   await computation;
+});
+
+test('a costly lane pauses between its turns; others, and one that is not costly, do not', async () => {
+  vi.useFakeTimers({ toFake: ['setTimeout'] });
+  onTestFinished(() => void vi.useRealTimers());
+  const order: string[] = [];
+  const work = async (name: string): Promise<void> => {
+    for (let no = 0; no < 3; no += 1) {
+      busy(0.6);
+      order.push(name);
+      await nextTurn();
+    }
+  };
+  const laneThat = (isCostly: boolean): Lane =>
+    new Lane(new TenantLanes(), { isOfUser: true, most: () => Infinity, isCostly: () => isCostly });
+  const rounds = async (): Promise<void> => {
+    for (let no = 0; no < 10; no += 1) await new Promise((resolve) => setImmediate(resolve));
+  };
+  const costly = request(billOf(laneThat(true)), () => work('costly'));
+  await request(billOf(laneThat(false)), () => work('other'));
+  for (const turns of [1, 2, 3]) {
+    await rounds();
+    expect(order.filter((name) => name === 'costly').length).toBe(turns);
+    vi.advanceTimersByTime(1);
+  }
+  expect(order.slice(0, 4)).toEqual(['costly', 'other', 'other', 'other']);
+  await costly;
 });

@@ -12,6 +12,8 @@ const USER_TIME = { burstMs: 500, debtMs: 3_000 };
  * `mostMs` in advance has one, because several would occupy the event loop, Redis and Postgres together, and so all cores.
  */
 const USER_RUNNING = { most: 4, mostMs: 100 };
+/** A user that has used more in advance pauses between its turns: meanwhile, events of others find the event loop free. */
+const PAUSES_FROM_MS = 10;
 const USER_WAITING = 100;
 
 const TENANT_SHARE = 0.5;
@@ -94,12 +96,21 @@ export class Account {
     this.tenant = tenant;
     this.payer = share === null ? null : new Payer(share, USER_TIME);
     this.nowMs = nowMs;
-    this.lane = new Lane(tenant.lanes, { isOfUser: share !== null, most: () => this.mostRunning() });
+    this.lane = new Lane(tenant.lanes, {
+      isOfUser: share !== null,
+      most: () => this.mostRunning(),
+      isCostly: () => this.usedMs > PAUSES_FROM_MS,
+    });
+  }
+
+  /** The time that a user has used in advance. */
+  private get usedMs(): number {
+    return this.payer?.usedMs(this.nowMs()) ?? 0;
   }
 
   private mostRunning(): number {
     if (this.payer === null) return Infinity;
-    return this.payer.usedMs(this.nowMs()) > USER_RUNNING.mostMs ? 1 : USER_RUNNING.most;
+    return this.usedMs > USER_RUNNING.mostMs ? 1 : USER_RUNNING.most;
   }
 
   /** The bill of a request. */
