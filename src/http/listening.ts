@@ -6,8 +6,8 @@ import { type ListenSocket, type TemplatedApp, uws } from './uws.ts';
 
 export interface Server {
   readonly inFlight: number;
-  /** Open connections, and those that were refused since the start. */
-  readonly connections: Pick<ConnectionLimit, 'count' | 'refused'>;
+  /** Open connections, the most that may be open, and those that were refused since the start. */
+  readonly connections: Pick<ConnectionLimit, 'count' | 'most' | 'refused'>;
   /** Listens and returns the port (0 chooses a free one). Rejects with a readable message if the port is in use. */
   listen(host: string, port: number): Promise<number>;
   /**

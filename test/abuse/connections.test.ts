@@ -74,6 +74,8 @@ test('an address that opens many connections leaves some to others, and the admi
   expect(refused).toBeGreaterThan(0);
   expect(refused).toBeLessThanOrEqual(200 - CROWDED);
 
+  expect(await valueOf(laurel, 'laurel_http_connections_limit')).toBe(MOST);
+
   // Open connections lose their places with their next answers, until there is room again.
   const other = async (): Promise<string> => {
     await openMany(appUrl, MOST);

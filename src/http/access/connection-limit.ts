@@ -63,20 +63,24 @@ export class ConnectionLimit {
     return this.open;
   }
 
+  get most(): number {
+    return this.options.most;
+  }
+
   /**
    * Whether few connections are left. Then answers close theirs, so that clients who keep them open without need lose them. uWS closes
    * idle ones after 10 s.
    */
   get isCrowded(): boolean {
-    return this.open > this.options.most * CROWDED;
+    return this.open > this.most * CROWDED;
   }
 
   /** Counts a new connection. Returns whether it may stay; if not, the caller closes it, which ends here, too. */
   opened(res: HttpResponse): boolean {
-    const { surface, most, trusted, log } = this.options;
+    const { surface, trusted, log } = this.options;
     this.open += 1;
     if (!this.isCrowded) return true;
-    if (this.open <= most && this.ofNetwork(peerNetwork(res, trusted)) === null) return true;
+    if (this.open <= this.most && this.ofNetwork(peerNetwork(res, trusted)) === null) return true;
     this.refused += 1;
     this.throttle.log('', (suppressed) =>
       log.warn({ surface, suppressed }, 'connections are refused: there are too many'),
