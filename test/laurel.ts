@@ -16,7 +16,7 @@ import { existing } from '../src/operations/operation.ts';
 import type { Services } from '../src/engine/services.ts';
 import { createAdminKeys } from '../src/postgres/access/admin-keys.ts';
 import type { RateLimits } from '../src/http/access/rate-limit.ts';
-import { serve } from '../src/processes/serve.ts';
+import { serve, type Served } from '../src/processes/serve.ts';
 import { startWorkers, type WorkersOptions } from '../workers/start.ts';
 import { TestClient } from './http/client.ts';
 import { isClusterRun } from './stack/own-cluster.ts';
@@ -47,6 +47,7 @@ export interface TestLaurel {
     admin: TestClient;
     appUrl: string;
     adminUrl: string;
+    drain: Served['drain'];
     close(): Promise<void>;
   }>;
   close(): Promise<void>;
@@ -177,6 +178,7 @@ export async function startLaurel(
         operations: existing(adminOperations, laurel.services),
         key: adminKey,
       }),
+      drain: (...how: Parameters<Served['drain']>) => served.drain(...how),
       close: () => (closing ??= end()),
     };
   };

@@ -49,7 +49,7 @@ async function storingFindings(metrics: string): Promise<Finding[]> {
       check,
       status: 'warning',
       found: `events have waited ${lagS} s for Postgres; no worker runs, or it cannot store them`,
-      advice: 'Start a worker, or read its log. See docs/runbooks.md, LaurelPersistingBehind.',
+      advice: 'Start a worker, or read its log. See docs/runbooks/storage.md, LaurelPersistingBehind.',
     },
   ];
 }

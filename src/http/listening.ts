@@ -1,14 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { ConnectionLimit } from './access/connection-limit.ts';
 import type { ExchangeContext } from './exchange-context.ts';
-import { LogThrottle } from '../telemetry/log.ts';
 import { connectionClosed } from './respond.ts';
 import { type ListenSocket, type TemplatedApp, uws } from './uws.ts';
 
 export interface Server {
   readonly inFlight: number;
-  /** Open connections, and those that were refused since the start. */
-  readonly connections: Pick<ConnectionLimit, 'count' | 'refused'>;
+  /** Open connections, the most that may be open, and those that were refused since the start. */
+  readonly connections: Pick<ConnectionLimit, 'count' | 'most' | 'refused'>;
   /** Listens and returns the port (0 chooses a free one). Rejects with a readable message if the port is in use. */
   listen(host: string, port: number): Promise<number>;
   /**
@@ -58,9 +57,6 @@ interface HostListener {
   listen(host: string, port: number, options: number, callback: (socket: ListenSocket | false) => void): void;
 }
 
-/** Log interval while connections are refused. */
-const REPEAT_MS = 60_000;
-
 /** How often to check whether all connections are closed. */
 const LINGER_LOOK_MS = 20;
 
@@ -77,14 +73,9 @@ export function listening(
   let listener: ListenSocket | null = null;
   let closed = false;
   const { connections } = context;
-  const throttle = new LogThrottle(REPEAT_MS);
   app.filter((res, count) => {
     if (Number(count) > 0) {
-      if (connections.opened(res)) return;
-      res.close();
-      throttle.log('', (suppressed) =>
-        context.log.warn({ surface: context.surface, suppressed }, 'connections are refused: there are too many'),
-      );
+      if (!connections.opened(res)) res.close();
     } else {
       connections.closed();
       connectionClosed();

@@ -120,7 +120,12 @@ export function createServer(options: ServerOptions): Server {
     onRefused: options.onRefused,
     logThrottle: new LogThrottle(REPEAT_MS),
     draining: false,
-    connections: new ConnectionLimit(options.mostConnections ?? Infinity, options.trustedProxies ?? []),
+    connections: new ConnectionLimit({
+      surface,
+      most: options.mostConnections ?? Infinity,
+      trusted: options.trustedProxies ?? [],
+      log,
+    }),
     get closes() {
       return this.draining || this.connections.isCrowded;
     },

@@ -66,6 +66,15 @@ export class FrontendMetrics {
         for (const [surface, { connections }] of all) this.set({ surface }, connections.count);
       },
     });
+    new Gauge({
+      name: 'laurel_http_connections_limit',
+      help: 'The most connections that clients may have open, by surface. Above 75 %, answers close their connections.',
+      labelNames: ['surface'],
+      registers: [this.registry],
+      collect() {
+        for (const [surface, { connections }] of all) this.set({ surface }, connections.most);
+      },
+    });
     new Counter({
       name: 'laurel_http_connections_refused_total',
       help: 'Connections that were closed at once because there were too many, by surface.',

@@ -74,6 +74,8 @@ test('an address that opens many connections leaves some to others, and the admi
   expect(refused).toBeGreaterThan(0);
   expect(refused).toBeLessThanOrEqual(200 - CROWDED);
 
+  expect(await valueOf(laurel, 'laurel_http_connections_limit')).toBe(MOST);
+
   // Open connections lose their places with their next answers, until there is room again.
   const other = async (): Promise<string> => {
     await openMany(appUrl, MOST);
@@ -99,21 +101,30 @@ test('the connections of a trusted proxy are those of many clients; further ones
   expect(await ask(await open(appUrl))).toMatch(/^HTTP\/1.1 200 OK/);
 });
 
+async function watch(url: string): Promise<WebSocket> {
+  const { body } = await laurel.app.post('/v1/live/tickets', {});
+  const socket = new WebSocket(`${url.replace('http', 'ws')}/v1/live/ws?ticket=${body.ticket as string}`);
+  await once(socket as never, 'open');
+  return socket;
+}
+
 test('WebSockets count until they are closed', async () => {
-  const { app, appUrl } = laurel;
-  await app.post('/v1/users', { id: 'watcher' });
-  const watch = async (): Promise<WebSocket> => {
-    const { body } = await app.post('/v1/live/tickets', { userId: 'watcher' });
-    const socket = new WebSocket(`${appUrl.replace('http', 'ws')}/v1/live/ws?ticket=${body.ticket as string}`);
-    await once(socket as never, 'open');
-    return socket;
-  };
+  const { appUrl } = laurel;
   const before = await valueOf(laurel, 'laurel_http_connections');
-  const sockets = [await watch(), await watch(), await watch()];
+  const sockets = [await watch(appUrl), await watch(appUrl), await watch(appUrl)];
   expect(await valueOf(laurel, 'laurel_http_connections')).toBeGreaterThanOrEqual(before + 3);
   for (const socket of sockets) socket.close();
   // Those of `app` end by themselves when they are idle.
   await expect.poll(() => valueOf(laurel, 'laurel_http_connections')).toBeLessThanOrEqual(before + 2);
+});
+
+test('a shutdown does not wait for WebSockets that have closed', async () => {
+  const other = await laurel.another();
+  const socket = await watch(other.appUrl);
+  socket.close();
+  await once(socket as never, 'close');
+  // It would wait longer than a test may take.
+  expect(await other.drain({ graceMs: 0, lingerMs: 3_600_000, timeoutMs: 3_600_000 })).toBe(0);
 });
 
 test('the number of connections follows from the number of files', () => {

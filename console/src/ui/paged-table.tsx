@@ -56,7 +56,7 @@ function useEntry(): { index: number; key: string } {
  */
 export function PagedTable<T, C extends string | number | null>(props: PagedTableProps<T, C>) {
   const { index, key } = useEntry();
-  // Who turns back before the next screen has loaded finds this one still open, but it is a new visit.
+  // A reader who turns back before the next screen has loaded finds this one still open, but it is a new visit.
   return <Pages key={index} {...props} entry={key} />;
 }
 

@@ -1,7 +1,13 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Redis } from 'ioredis';
 import type { Pool } from 'pg';
-import { type Accepted, type ClosedReason, lastAccepted, redisProcessIdOf } from '../../domain/shard-state.ts';
+import {
+  type Accepted,
+  type ClosedReason,
+  epochNumberOf,
+  lastAccepted,
+  redisProcessIdOf,
+} from '../../domain/shard-state.ts';
 import type { Log } from '../../telemetry/log.ts';
 import { readCursors, readSpreads, spreadAtFirst, type StoredCursor } from '../../postgres/shards.ts';
 import { OtherVersionRuns } from '../../postgres/running-versions.ts';
@@ -14,7 +20,7 @@ import { readRedisProcessId, RedisIsReplica } from '../../redis/server-info.ts';
 import { ReplicaAcknowledgement } from '../../redis/replica-acknowledgement.ts';
 import { leftOut } from '../notifications/left-out.ts';
 import { logSetAside } from '../persist/refused-entries.ts';
-import { LOOK_MS } from '../rebuild/marks.ts';
+import { LOOK_MS, markOf } from '../rebuild/marks.ts';
 import type { RebuildProgress } from '../rebuild/rebuild.ts';
 import { accept, ForeignRedis } from './accept.ts';
 import { createGuardLog, REPEAT_MS } from './guard-log.ts';
@@ -62,6 +68,8 @@ export class RedisGuard {
   private readonly lines: ReturnType<typeof createGuardLog>;
   private running: Promise<void> | null = null;
   private readonly inspections = new Set<Promise<void>>();
+  /** For each shard that the cluster moves key by key and this process never accepted: its mark, by Postgres, during the move. */
+  private readonly movedMarks = new Map<number, string>();
   /** Ends the wait for the next check. */
   private wake = (): void => undefined;
   private refused: ForeignRedis | null = null;
@@ -146,6 +154,7 @@ export class RedisGuard {
     ]);
     // The connection has already closed the shards that the server refused.
     const refused = new Set(inspected.filter((shard) => !marks.has(shard)));
+    await this.noteMoves();
     const same = own.filter(
       (shard) => !refused.has(shard) && gate.isAsAccepted(shard, { redisProcessId, mark: marks.get(shard) }),
     );
@@ -240,14 +249,27 @@ export class RedisGuard {
     return state.name !== 'open' && state.reason === 'moved key by key';
   }
 
+  /** Keeps `movedMarks`. Without Postgres's answer a mark stays unknown. */
+  private async noteMoves(): Promise<void> {
+    const moved = this.keyByKey.filter((shard) => lastAccepted(this.gate.state(shard)) === null);
+    for (const shard of this.movedMarks.keys()) if (!moved.includes(shard)) this.movedMarks.delete(shard);
+    const unknown = moved.filter((shard) => !this.movedMarks.has(shard));
+    if (unknown.length === 0) return;
+    const stored = await this.inTime(readCursors(this.options.pool), null);
+    if (stored === null) return;
+    const { installation, cursors } = stored;
+    for (const shard of unknown)
+      this.movedMarks.set(shard, markOf(installation, epochNumberOf(cursors[shard]!.storageEpoch)));
+  }
+
   /** Has shards rebuilt that the server serves again after an aborted key-by-key move: some keys may be on the other node. */
   private async discard(cutShort: readonly number[]): Promise<void> {
     const { redis, log } = this.options;
     const marks = await readMarks(redis, cutShort);
     // A shard with another mark was rebuilt meanwhile, and other processes use it.
     const shards = cutShort.filter((shard) => {
-      const last = lastAccepted(this.gate.state(shard));
-      return last === null || marks.get(shard) === last.mark;
+      const before = lastAccepted(this.gate.state(shard))?.mark ?? this.movedMarks.get(shard);
+      return before === undefined || marks.get(shard) === before;
     });
     if (shards.length === 0) return;
     log.warn(

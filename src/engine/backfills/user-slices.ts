@@ -32,7 +32,10 @@ interface UserSlices {
   next: (after: string) => Promise<SliceOfUsers | null>;
 }
 
-/** Does and records the next slice of a job. The job ends with the slice after which no users are left. */
+/**
+ * Does and records the next slice of a job. The job ends with the slice after which no users are left. Records nothing, so that the job
+ * waits, if it begins and earlier writes are not stored yet.
+ */
 export async function sliceOfUsers(
   servers: Servers,
   job: Job & { tenantNo: number },
@@ -41,7 +44,7 @@ export async function sliceOfUsers(
 ): Promise<void> {
   const { tenantNo, cursor } = job;
   if (begins) {
-    await requirePersisted(servers, tenantNo);
+    if (!(await isTenantPersisted(servers, tenantNo))) return;
     await record(begin ?? (async (client) => ({ total: await countUsers(client, tenantNo) })));
     return;
   }
@@ -55,11 +58,6 @@ export async function sliceOfUsers(
     ...(isLast && { end: 'done' }),
     ...(await store(client, isLast)),
   }));
-}
-
-/** Throws if writes about a tenant wait in the outbox, so that the slice is tried again. */
-export async function requirePersisted(servers: Servers, tenantNo: number): Promise<void> {
-  if (!(await isTenantPersisted(servers, tenantNo))) throw new Error('Earlier writes are not stored yet.');
 }
 
 /** How often a user who keeps changing is tried, before being left out. */

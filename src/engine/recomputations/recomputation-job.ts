@@ -36,7 +36,8 @@ import { tenantParts } from '../../redis/parts.ts';
 import { eventId } from '../ids.ts';
 import { readState } from '../rebuild/derived-keys.ts';
 import type { JobWork, RecordSlice } from '../schedule/job-runner.ts';
-import { requirePersisted, sliceOfUsers } from '../backfills/user-slices.ts';
+import { sliceOfUsers } from '../backfills/user-slices.ts';
+import { isTenantPersisted } from '../persist/cursor-wait.ts';
 import { isUnavailable } from '../unavailable.ts';
 import { openBoards, scoredBoards } from './open-boards.ts';
 import { type CompletionsNow, toApply, toRevert, type UserPlan } from './planned-user.ts';
@@ -196,6 +197,7 @@ async function applySome(
   if (rows.length === 0) return endPass(options, job, doing, record);
   const reverts = doing === 'reverting';
   const completions = reverts ? await readCompletions(options, job, rows) : new Map<string, CompletionsNow>();
+  if (completions === null) return;
   const users = rows.map((row) => ({
     userId: row.userId,
     planned: reverts
@@ -216,19 +218,22 @@ async function applySome(
   });
 }
 
-/** All completions of the users of whom the job changed repeating achievements. The number of corrections shows whether they are outdated. */
+/**
+ * All completions of the users of whom the job changed repeating achievements; `null` if earlier writes are not stored yet. The number of
+ * corrections shows whether they are outdated.
+ */
 async function readCompletions(
   options: RecomputingOptions,
   job: StoredRecomputation,
   rows: readonly { userId: string; applied: AppliedChanges | null }[],
-): Promise<Map<string, CompletionsNow>> {
+): Promise<Map<string, CompletionsNow> | null> {
   const repeated = rows.filter(({ applied }) =>
     [...(applied?.completed ?? []), ...(applied?.revoked ?? [])].some((each) => each[COMPLETED.period]),
   );
   if (repeated.length === 0) return new Map();
   // Late events of a moment ago count, too.
-  await requirePersisted(options, job.tenantNo);
   const { tenantNo } = job;
+  if (!(await isTenantPersisted(options, tenantNo))) return null;
   const ids = repeated.map(({ userId }) => userId);
   return inSnapshot(options.pool, async (client) => {
     const states = await storedStates(client, tenantNo, ids);
@@ -268,7 +273,10 @@ async function attempt(
   }
 }
 
-/** Ends a pass over all users: starts another one for users whose change is not stored, or ends the step. */
+/**
+ * Ends a pass over all users: starts another one for users whose change could not be stored, or ends the step. Records nothing, so that the
+ * job waits, if earlier writes are not stored yet.
+ */
 async function endPass(
   options: RecomputingOptions,
   job: StoredRecomputation,
@@ -276,7 +284,7 @@ async function endPass(
   record: RecordSlice,
 ): Promise<void> {
   const { pool, clock } = options;
-  await requirePersisted(options, job.tenantNo);
+  if (!(await isTenantPersisted(options, job.tenantNo))) return;
   const [left] = await openUsers(pool, { ...job, lastUser: '' }, step, 1);
   await record(async (client) => {
     const { passes = 1 } = job.figures;

@@ -1,8 +1,11 @@
 import { pino } from 'pino';
-import { afterEach, beforeEach, describe, expect, test } from 'vitest';
+import { afterEach, beforeEach, describe, expect, onTestFinished, test } from 'vitest';
 import { diagnose } from '../../../src/cli/doctor.ts';
+import { RedisGuard } from '../../../src/engine/availability/redis-guard.ts';
 import { slotOfShard } from '../../../src/redis/cluster-layout.ts';
 import { findRedisProgram } from '../../../src/local/redis-server.ts';
+import { connectionOf } from '../../../src/redis/endpoints.ts';
+import { markKey } from '../../../src/redis/keys.ts';
 import { startLaurel, type TestLaurel } from '../../laurel.ts';
 import { addTenants } from '../../several-tenants.ts';
 import { findValkey9, OwnCluster } from '../../stack/own-cluster.ts';
@@ -192,5 +195,61 @@ describe('slots that move key by key', () => {
       (await laurel.app.get('/v1/users/user-0/metrics/flips', { tenantId: 'one' })).status;
     await expect.poll(read).toBe(200);
     expect(await load.differences()).toEqual([]);
+  });
+
+  /** Another process as far as shard 1 is concerned. It is held back while it has no connection. */
+  async function anotherProcess() {
+    let checks = 0;
+    const cluster = await laurel.connect();
+    const redis = connectionOf(cluster, 1);
+    const guard = new RedisGuard({
+      redis,
+      shards: [1],
+      pool: laurel.pool,
+      log: pino({ enabled: false }),
+      onRedisTime: () => void (checks += 1),
+    });
+    onTestFinished(async () => {
+      await guard.close();
+      cluster.disconnect();
+    });
+    await guard.start(0);
+    return {
+      isOpen: () => guard.gate.isOpen(1),
+      rebuilds: () => guard.rebuilds,
+      /** Resolves when a check that saw the move has ended: the second next one begins. */
+      seesMove: async () => {
+        await expect.poll(() => guard.keyByKey).toEqual([1]);
+        const before = checks;
+        await expect.poll(() => checks).toBeGreaterThanOrEqual(before + 2);
+      },
+      holdBack: () => redis.disconnect(),
+      goOn: () => redis.connect(),
+    };
+  }
+
+  test('a shard that was rebuilt after an interrupted move is not rebuilt again by processes that find out later', async () => {
+    const from = await cluster.masterOf(1);
+    const to = cluster.nodes.find((node) => node !== from)!;
+    const slot = slotOfShard(1);
+    const mark = () => from.command('GET', markKey(1)) as Promise<string | null>;
+    const before = await mark();
+    const early = await anotherProcess();
+    await expect.poll(early.isOpen).toBe(true);
+    await beginMove(slot, [from, to]);
+    // It has never accepted the shard.
+    const late = await anotherProcess();
+    for (const process of [early, late]) await process.seesMove();
+    for (const process of [early, late]) process.holdBack();
+
+    for (const node of [from, to]) await node.command('CLUSTER', 'SETSLOT', slot, 'STABLE');
+    await expect.poll(async () => [before, null].includes(await mark())).toBe(false);
+    const rebuilt = await mark();
+    for (const process of [early, late]) {
+      await process.goOn();
+      await expect.poll(process.isOpen).toBe(true);
+      expect(await mark()).toBe(rebuilt);
+      expect(process.rebuilds()).toBe(0);
+    }
   });
 });

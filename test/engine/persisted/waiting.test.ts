@@ -3,6 +3,7 @@ import { systemClock } from '../../../src/clock.ts';
 import { createBackdatingEngine } from '../../../src/engine/backfills/backdating.ts';
 import { JobRunner } from '../../../src/engine/schedule/job-runner.ts';
 import { createBoardFilling } from '../../../src/engine/backfills/board-filling.ts';
+import { createRecomputing } from '../../../src/engine/recomputations/recomputation-job.ts';
 import { CaughtUp } from '../../../src/engine/persist/caught-up-reads.ts';
 import { Persister } from '../../../src/engine/persist/persister.ts';
 import { readCursor } from '../../../src/postgres/shards.ts';
@@ -47,24 +48,31 @@ test('two hundred waiting reads read the cursor as often as one', async () => {
   expect(reads).toBeLessThan(1_000);
 });
 
+const ACHIEVEMENT = { name: 'New', trigger: 'metric', metricKey: 'flips', metricValue: 1, status: 'active' };
+
+/** Adds a resource to a list of the configuration. */
+async function add(list: string, resource: object): Promise<void> {
+  const { body: document } = await laurel.admin.get('/v1/configuration');
+  const { status, body } = await laurel.admin.put('/v1/configuration', {
+    ...document,
+    [list]: [...(document[list] ?? []), resource],
+  });
+  expect({ status, body }).toMatchObject({ status: 200 });
+}
+
 test.each(['backdating', 'filling'])('%s waits for unstored events outside transactions', async (kind) => {
   const { redis, pool } = laurel;
   await laurel.pool.query(`UPDATE jobs SET status = 'done'`);
-  const { body: document } = await laurel.admin.get('/v1/configuration');
-  const more =
-    kind === 'backdating'
-      ? { achievements: [{ name: 'New', trigger: 'metric', metricKey: 'flips', metricValue: 1, status: 'active' }] }
-      : {
-          leaderboards: [
-            { key: 'new', name: 'New', metricKey: 'flips', rankBy: 'metric', start: '2026-01-01', status: 'active' },
-          ],
-        };
-  const [list, [added]] = Object.entries(more)[0] as [string, object[]];
-  const { status, body } = await laurel.admin.put('/v1/configuration', {
-    ...document,
-    [list]: [...(document[list] ?? []), added],
-  });
-  expect({ status, body }).toMatchObject({ status: 200 });
+  await (kind === 'backdating'
+    ? add('achievements', ACHIEVEMENT)
+    : add('leaderboards', {
+        key: 'new',
+        name: 'New',
+        metricKey: 'flips',
+        rankBy: 'metric',
+        start: '2026-01-01',
+        status: 'active',
+      }));
   await event();
   await redis.del(awaitedKey(shard));
   const options = { redis, pool, clock: systemClock, onWritten: () => undefined, minAgeMs: 0 };
@@ -81,4 +89,39 @@ test.each(['backdating', 'filling'])('%s waits for unstored events outside trans
   await expect.poll(idle).toEqual([]);
   await store();
   expect(await step).toBe(true);
+});
+
+test('jobs that wait long for unstored events do not fail, and go on afterwards', async () => {
+  const { redis, pool } = laurel;
+  await pool.query(`UPDATE jobs SET status = 'done'`);
+  await add('achievements', { ...ACHIEVEMENT, name: 'Newer' });
+  const { status } = await laurel.admin.post('/v1/recomputations', { what: ['achievements'], dryRun: true });
+  expect(status).toBe(202);
+  await event();
+
+  const options = { redis, pool, clock: systemClock, onWritten: () => undefined, minAgeMs: 0 };
+  const failures: unknown[] = [];
+  const onFailed = (failure: unknown): void => void failures.push(failure);
+  const runners = [createBackdatingEngine(options), createRecomputing(options)].map(
+    (work) => new JobRunner({ pool, works: [work], onFailed }),
+  );
+  const step = (): Promise<boolean[]> => Promise.all(runners.map((runner) => runner.step()));
+  const kinds = `kind IN ('backdating', 'recomputation_planning')`;
+  const jobs = async (): Promise<unknown[]> =>
+    (
+      await pool.query(
+        `SELECT kind, status, attempts, error FROM jobs WHERE ${kinds} AND status <> 'done' ORDER BY kind`,
+      )
+    ).rows;
+  // Until their patience ends.
+  expect(await step()).toEqual([true, true]);
+  expect(failures).toEqual([]);
+  expect(await jobs()).toEqual([
+    { kind: 'backdating', status: 'waiting', attempts: 0, error: null },
+    { kind: 'recomputation_planning', status: 'waiting', attempts: 0, error: null },
+  ]);
+
+  await store();
+  await expect.poll(async () => (await step(), jobs())).toEqual([]);
+  expect(failures).toEqual([]);
 });
